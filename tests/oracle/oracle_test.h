@@ -1,0 +1,40 @@
+/* tests/oracle/oracle_test.h - cmocka and what every test here needs. */
+#ifndef TESTS_ORACLE_ORACLE_TEST_H
+#define TESTS_ORACLE_ORACLE_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+/* Fail with a message of its own; the row or the bits belong into it. */
+#define CHECK(condition, ...)           \
+    do {                                \
+        if (!(condition)) {             \
+            print_error(__VA_ARGS__);   \
+            print_error("\n");          \
+            fail_msg("%s", #condition); \
+        }                               \
+    } while (0)
+
+/* Loops scale with ASSAY_TEST_MULT (default 1). */
+static inline size_t times(size_t n) {
+    const char *mult = getenv("ASSAY_TEST_MULT");
+    return mult != NULL ? n * strtoul(mult, NULL, 10) : n;
+}
+
+/* Uniform on [offset, offset + 1) times a power of two from 2^lowest on.  (One call per statement:
+ * C leaves the order of a call's arguments to the compiler, and the seed would not name the data.) */
+static inline double scaled_unit(struct rng *rng, double offset, int lowest, unsigned exponents) {
+    double unit = rng_unit(rng) + offset;
+    return ldexp(unit, lowest + (int)rng_below(rng, exponents));
+}
+
+#endif
