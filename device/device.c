@@ -1,0 +1,285 @@
+/*
+ * device.c - one interface over the back ends: names, guard bytes, poison, checked launches.
+ *
+ * A region is [guard | buffer | rest of the last 256 bytes | guard].  Everything but the buffer
+ * holds GUARD_BYTE, the buffer starts as POISON_BYTE.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "device/device_impl.h"
+
+#define GUARD_BYTE 0xa5
+#define POISON_BYTE 0xff /* a NaN in every format */
+#define MAX_SHARED (227u * 1024)
+
+struct device {
+    const struct backend_ops *ops;
+    struct backend *backend;
+    struct device_info info;
+    struct dev_buf *buffers; /* all that live, for the guard check after a launch */
+};
+
+struct dev_image {
+    struct device *device;
+    struct module *module;
+};
+
+struct dev_buf {
+    struct device *device;
+    uint64_t region; /* address of the first guard byte */
+    size_t size, region_size;
+    struct dev_buf *next, **link; /* of device->buffers */
+};
+
+static const struct backend_ops *const backends[] = {&backend_cpu, &backend_cuda};
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
+status_t device_open(struct device **out, const char *name, const struct device_options *opt) {
+    status_t st = OK;
+    static const struct device_options defaults;
+    size_t scheme = strcspn(name, ":");
+    const char *rest = name[scheme] ? name + scheme + 1 : name + scheme;
+    struct device *d = calloc(1, sizeof *d);
+    if (!d)
+        return FAIL(ERR_NOMEM, "no memory for device '%s'", name);
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        if (strlen(backends[i]->scheme) == scheme &&
+            strncmp(name, backends[i]->scheme, scheme) == 0)
+            d->ops = backends[i];
+    if (!d->ops)
+        TRY(FAIL(ERR_USAGE, "device '%s' is not known: cpu, cpu:sm_80 or cuda:0 was expected",
+                 name));
+    TRY(d->ops->open(&d->backend, &d->info, rest, opt ? opt : &defaults));
+    *out = d;
+    d = NULL;
+done:
+    free(d);
+    return st;
+}
+
+void device_close(struct device *dev) {
+    if (!dev)
+        return;
+    dev->ops->close(dev->backend);
+    free(dev);
+}
+
+const struct device_info *device_info(const struct device *dev) {
+    return &dev->info;
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+status_t device_load(struct dev_image **out, struct device *dev, const char *label,
+                     const void *text, size_t size) {
+    status_t st = OK;
+    struct dev_image *image = calloc(1, sizeof *image);
+    if (!image)
+        return FAIL(ERR_NOMEM, "%s: no memory for the image", label);
+    image->device = dev;
+    TRY(dev->ops->load(&image->module, dev->backend, label, text, size));
+    *out = image;
+    image = NULL;
+done:
+    free(image);
+    return st;
+}
+
+void image_unload(struct dev_image *image) {
+    if (!image)
+        return;
+    image->device->ops->unload(image->module);
+    free(image);
+}
+
+size_t image_entry_count(const struct dev_image *image) {
+    return image->device->ops->entry_count(image->module);
+}
+
+const struct dev_entry *image_entry(const struct dev_image *image, size_t i) {
+    return image->device->ops->entry(image->module, i);
+}
+
+const struct dev_entry *image_find(const struct dev_image *image, const char *name) {
+    for (size_t i = 0; i < image_entry_count(image); i++)
+        if (strcmp(image_entry(image, i)->name, name) == 0)
+            return image_entry(image, i);
+    return NULL;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Write `size` times the byte at address, a piece at a time. */
+static status_t fill(struct device *dev, uint64_t address, uint8_t byte, size_t size) {
+    status_t st = OK;
+    uint8_t piece[4096];
+    memset(piece, byte, sizeof piece);
+    while (size) {
+        size_t n = size < sizeof piece ? size : sizeof piece;
+        TRY(dev->ops->write(dev->backend, address, piece, n));
+        address += n;
+        size -= n;
+    }
+done:
+    return st;
+}
+
+static size_t tail_guard(const struct dev_buf *b) {
+    return b->region_size - DEVICE_GUARD_BYTES - b->size;
+}
+
+uint64_t buffer_address(const struct dev_buf *buf) {
+    return buf->region + DEVICE_GUARD_BYTES;
+}
+
+size_t buffer_size(const struct dev_buf *buf) {
+    return buf->size;
+}
+
+status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size) {
+    status_t st = OK;
+    if (size > SIZE_MAX / 2)
+        return FAIL(ERR_NOMEM, "a buffer of %zu bytes", size);
+    struct dev_buf *b = calloc(1, sizeof *b);
+    if (!b)
+        return FAIL(ERR_NOMEM, "no memory for a buffer");
+    b->device = dev;
+    b->size = size;
+    b->region_size = size_align(size, DEVICE_GUARD_BYTES) + 2 * DEVICE_GUARD_BYTES;
+    TRY(dev->ops->alloc(&b->region, dev->backend, b->region_size));
+    st = fill(dev, b->region, GUARD_BYTE, DEVICE_GUARD_BYTES);
+    if (st == OK)
+        st = fill(dev, buffer_address(b) + size, GUARD_BYTE, tail_guard(b));
+    if (st == OK)
+        st = buffer_poison(b);
+    if (st != OK) {
+        dev->ops->release(dev->backend, b->region);
+        goto done;
+    }
+    b->next = dev->buffers;
+    b->link = &dev->buffers;
+    if (b->next)
+        b->next->link = &b->next;
+    dev->buffers = b;
+    *out = b;
+    b = NULL;
+done:
+    free(b);
+    return st;
+}
+
+void buffer_free(struct dev_buf *buf) {
+    if (!buf)
+        return;
+    *buf->link = buf->next;
+    if (buf->next)
+        buf->next->link = buf->link;
+    buf->device->ops->release(buf->device->backend, buf->region);
+    free(buf);
+}
+
+status_t buffer_write(struct dev_buf *buf, const void *src, size_t size) {
+    if (size > buf->size)
+        return FAIL(ERR_USAGE, "%zu bytes do not fit a buffer of %zu", size, buf->size);
+    return buf->device->ops->write(buf->device->backend, buffer_address(buf), src, size);
+}
+
+status_t buffer_read(void *dst, const struct dev_buf *buf, size_t size) {
+    if (size > buf->size)
+        return FAIL(ERR_USAGE, "a buffer of %zu bytes does not hold %zu", buf->size, size);
+    return buf->device->ops->read(dst, buf->device->backend, buffer_address(buf), size);
+}
+
+status_t buffer_poison(struct dev_buf *buf) {
+    status_t st = OK;
+    TRY(fill(buf->device, buffer_address(buf), POISON_BYTE, buf->size));
+    buf->device->ops->declare(buf->device->backend, buffer_address(buf), buf->size);
+done:
+    return st;
+}
+
+static status_t is_filled(bool *intact, const struct dev_buf *buf, uint64_t address, size_t size) {
+    status_t st = OK;
+    uint8_t bytes[2 * DEVICE_GUARD_BYTES];
+    TRY(buf->device->ops->read(bytes, buf->device->backend, address, size));
+    for (size_t i = 0; i < size; i++)
+        *intact = *intact && bytes[i] == GUARD_BYTE;
+done:
+    return st;
+}
+
+status_t buffer_guards(bool *intact, const struct dev_buf *buf) {
+    status_t st = OK;
+    *intact = true;
+    TRY(is_filled(intact, buf, buf->region, DEVICE_GUARD_BYTES));
+    TRY(is_filled(intact, buf, buffer_address(buf) + buf->size, tail_guard(buf)));
+done:
+    return st;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static status_t check_shape(const struct dev_entry *e, const struct dev_launch *l) {
+    static const unsigned max_grid[3] = {0x7fffffff, 65535, 65535}, max_block[3] = {1024, 1024, 64};
+    unsigned long long threads = 1;
+    for (int i = 0; i < 3; i++) {
+        if (l->grid[i] == 0 || l->grid[i] > max_grid[i])
+            return FAIL(ERR_USAGE, "'%s': grid.%c is %u, 1 to %u was expected", e->name, "xyz"[i],
+                        l -> grid[i], max_grid[i]);
+        if (l->block[i] == 0 || l->block[i] > max_block[i])
+            return FAIL(ERR_USAGE, "'%s': block.%c is %u, 1 to %u was expected", e->name, "xyz"[i],
+                        l -> block[i], max_block[i]);
+        threads *= l->block[i];
+    }
+    unsigned limit = e->max_threads && e->max_threads < 1024 ? e->max_threads : 1024;
+    if (threads > limit)
+        return FAIL(ERR_USAGE, "'%s': a block of %llu threads, at most %u were expected", e->name,
+                    threads, limit);
+    if (l->dynamic_shared > MAX_SHARED ||
+        size_align(e->static_shared, 16) > MAX_SHARED - l->dynamic_shared)
+        return FAIL(ERR_USAGE, "'%s': %zu + %zu bytes of shared memory, at most %u were expected",
+                    e->name, e->static_shared, l->dynamic_shared, MAX_SHARED);
+    return OK;
+}
+
+/* A back end without bounds checks shows stray writes here. */
+static status_t check_guards(struct dev_run *run, const struct device *dev,
+                             const struct dev_launch *l) {
+    status_t st = OK;
+    for (const struct dev_buf *b = dev->buffers; b; b = b->next) {
+        bool intact;
+        TRY(buffer_guards(&intact, b));
+        if (intact)
+            continue;
+        run->fault_total++;
+        if (run->fault_count == DEV_MAX_FAULTS)
+            continue;
+        struct dev_fault *f = &run->faults[run->fault_count++];
+        *f = (struct dev_fault){.kind = FAULT_GUARD, .address = buffer_address(b)};
+        snprintf(f->kernel, sizeof f->kernel, "%s", l->entry);
+        snprintf(f->text, sizeof f->text, "the guard bytes around a buffer of %zu bytes changed",
+                 b->size);
+    }
+done:
+    return st;
+}
+
+status_t device_launch(struct dev_run *run, struct device *dev, const struct dev_launch *launch) {
+    status_t st = OK;
+    *run = (struct dev_run){0};
+    const struct dev_entry *e = image_find(launch->image, launch->entry);
+    if (!e)
+        return FAIL(ERR_USAGE, "the image has no entry '%s'", launch->entry);
+    if (launch->arg_count != e->param_count)
+        return FAIL(ERR_USAGE, "'%s' takes %zu arguments, %zu were given", e->name, e->param_count,
+                    launch->arg_count);
+    TRY(check_shape(e, launch));
+    TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, launch));
+    TRY(check_guards(run, dev, launch));
+done:
+    return st;
+}

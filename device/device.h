@@ -1,0 +1,161 @@
+/*
+ * device/device.h - how a kernel runs: one interface over the PTX emulator and the CUDA driver.
+ *
+ *   cpu           the emulator with the arithmetic of DEVICE_DEFAULT_ARCH
+ *   cpu:sm_80     the emulator with another target's arithmetic
+ *   cuda:0        the first GPU, through the driver API
+ *
+ * Every buffer stands between guard bytes and starts poisoned with 0xff (a NaN in every format), on
+ * every device: what a kernel leaves unwritten or writes outside is found.
+ * Nothing here exits or prints.  A device is used by one thread at a time; open one per thread.
+ */
+#ifndef DEVICE_DEVICE_H
+#define DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define DEVICE_DEFAULT_ARCH "sm_90"
+#define DEVICE_GUARD_BYTES 256 /* on each side of a buffer; also its alignment */
+
+struct device;
+struct dev_image;
+struct dev_buf;
+
+struct device_options {
+    bool shadow;                /* track unwritten, racing accesses (cpu; always bounds-checked) */
+    uint64_t insn_budget;       /* warp instructions one launch may execute; 0: 2^34 */
+    uint64_t memory_budget;     /* bytes that buffers and launches may hold; 0: 4 GiB */
+    unsigned max_faults;        /* fault records kept per launch; 0: 16 */
+};
+
+struct device_info {
+    char name[64];   /* "cpu", or the GPU's own name */
+    char arch[16];   /* "sm_90" */
+    char driver[32]; /* driver version; "" on cpu */
+};
+
+/* Open by name.  opt may be NULL.  ERR_USAGE for a name that is no device, ERR_DEVICE, ERR_NOMEM. */
+MUST_CHECK status_t device_open(struct device **out, const char *name,
+                                const struct device_options *opt);
+void device_close(struct device *dev); /* NULL is fine; images and buffers must be gone before */
+const struct device_info *device_info(const struct device *dev);
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* One parameter of an entry as the image declares it. */
+struct dev_param {
+    size_t size, align; /* bytes */
+};
+
+struct dev_entry {
+    const char *name;
+    size_t param_count;
+    const struct dev_param *params;
+    size_t static_shared;   /* bytes of shared memory declared in the entry */
+    unsigned max_threads;   /* .maxntid / .reqntid product; 0: not declared */
+    unsigned ambiguous;     /* mul feeding an add, both without a rounding suffix: bits not fixed */
+    unsigned ambiguous_line; /* PTX line of the first such pair */
+};
+
+/*
+ * Load PTX text (cpu, cuda) or a cubin (cuda).  label names the image in messages and faults, usually
+ * its path.  text need not end in NUL and is not kept.  ERR_SYNTAX with label:line:col, the line and
+ * a caret; ERR_UNSUPPORTED for a form that the emulator does not have, the same way.
+ */
+MUST_CHECK status_t device_load(struct dev_image **out, struct device *dev, const char *label,
+                                const void *text, size_t size);
+void image_unload(struct dev_image *image);
+size_t image_entry_count(const struct dev_image *image);
+const struct dev_entry *image_entry(const struct dev_image *image, size_t i);
+const struct dev_entry *image_find(const struct dev_image *image, const char *name); /* or NULL */
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* size may be 0.  The contents are poison (0xff) and count as never written. */
+MUST_CHECK status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size);
+void buffer_free(struct dev_buf *buf);
+size_t buffer_size(const struct dev_buf *buf);
+uint64_t buffer_address(const struct dev_buf *buf); /* what a kernel gets as its pointer */
+MUST_CHECK status_t buffer_write(struct dev_buf *buf, const void *src, size_t size); /* from byte 0 */
+MUST_CHECK status_t buffer_read(void *dst, const struct dev_buf *buf, size_t size);
+/* Poison the whole buffer again, as after device_alloc. */
+MUST_CHECK status_t buffer_poison(struct dev_buf *buf);
+/* *intact = the guard bytes on both sides are as they were laid. */
+MUST_CHECK status_t buffer_guards(bool *intact, const struct dev_buf *buf);
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+enum dev_fault_kind {
+    FAULT_OUT_OF_BOUNDS,  /* an access outside every buffer or window */
+    FAULT_MISALIGNED,
+    FAULT_UNWRITTEN,      /* a read of memory that nothing wrote */
+    FAULT_RACE,           /* two threads, one writes, no barrier between */
+    FAULT_DIVERGENT_BARRIER, /* threads of a block wait at barriers that cannot complete */
+    FAULT_BAD_SHUFFLE,    /* a lane outside the member mask, or not there, is read or named */
+    FAULT_INSN_BUDGET,    /* the launch ran past its instruction budget */
+    FAULT_TRAP,           /* the kernel executed trap */
+    FAULT_GUARD,          /* a buffer's guard bytes changed (found after the launch) */
+    FAULT_DEVICE,         /* anything else that the device reported */
+};
+
+const char *dev_fault_name(enum dev_fault_kind kind); /* "out of bounds" */
+
+struct dev_fault {
+    enum dev_fault_kind kind;
+    char kernel[64];
+    unsigned block[3], thread[3];
+    unsigned ptx_line;    /* 0: not known */
+    char source[96];      /* source file of .loc; "" if none */
+    unsigned source_line;
+    uint64_t address;     /* of the access; 0 where there is none */
+    char text[192];       /* one sentence, everything above in words */
+};
+
+/* What happened inside, counted per lane. */
+struct dev_events {
+    uint64_t nan_born;          /* NaN result from operands without NaN */
+    uint64_t inf_born;          /* infinite result from finite operands */
+    uint64_t subnormal_flushed; /* a non-zero operand or result became zero by ftz */
+};
+
+/* One launch.  args[i] points to params[i].size bytes. */
+struct dev_launch {
+    const struct dev_image *image;
+    const char *entry;
+    unsigned grid[3], block[3];
+    size_t dynamic_shared; /* bytes */
+    const void *const *args;
+    size_t arg_count;
+    /*
+     * 0: blocks and warps in index order.  Else a seed: blocks run in a permuted order and warps are
+     * switched at other points, which a correct kernel must not notice (cpu only).
+     */
+    uint64_t schedule_seed;
+};
+
+#define DEV_MAX_FAULTS 16
+
+struct dev_run {
+    bool completed;               /* false: a fault stopped it; memory is as far as it got */
+    size_t fault_count;           /* records in faults[] */
+    uint64_t fault_total;         /* faults seen, kept or not */
+    struct dev_fault faults[DEV_MAX_FAULTS];
+    struct dev_events events;     /* cpu only */
+    uint64_t warp_insns, lane_insns; /* executed; lane_insns counts active lanes (cpu only) */
+    uint64_t bytes_read, bytes_written; /* global memory, as the lanes asked (cpu only) */
+    double seconds;               /* device time */
+};
+
+/*
+ * Run one launch to its end.  A fault of the kernel is no failure of this function: it is in *run.
+ * ERR_USAGE when the launch does not fit the entry (argument count or size, grid or block 0 or over
+ * the target's limits, shared memory over 227 KiB); ERR_NOMEM; ERR_DEVICE.
+ */
+MUST_CHECK status_t device_launch(struct dev_run *run, struct device *dev,
+                                  const struct dev_launch *launch);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * device/ptx/mufu.h - the special function unit: ex2, lg2, rcp, rsqrt of f32, to the bit.
+ *
+ * Arguments and results are f32 bit patterns.  The plain functions are the .approx.ftz forms, which
+ * are the unit's own operation; *_subnormal are the forms without .ftz, which ptxas expands around
+ * it.  docs/emulator.md says which of them were compared with a GPU and over which inputs.
+ */
+#ifndef DEVICE_PTX_MUFU_H
+#define DEVICE_PTX_MUFU_H
+
+#include <stdint.h>
+
+uint32_t mufu_ex2(uint32_t x);
+uint32_t mufu_lg2(uint32_t x);
+uint32_t mufu_rcp(uint32_t x);
+uint32_t mufu_rsqrt(uint32_t x);
+
+uint32_t mufu_ex2_subnormal(uint32_t x);
+uint32_t mufu_lg2_subnormal(uint32_t x);
+uint32_t mufu_rcp_subnormal(uint32_t x);
+uint32_t mufu_rsqrt_subnormal(uint32_t x);
+
+/* The unit's truncated squarer: about r^2 / 2^19 for a 17-bit r. */
+uint32_t mufu_square(uint32_t r);
+
+/* Rows of ex2 for the vector form: A, and B << 10 | C. */
+extern const uint32_t mufu_ex2_a[64], mufu_ex2_bc[64];
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * device/ptx/parse_insn.c - one instruction: guard, opcode and the row of opcodes.def that it fits.
+ *
+ * The row says which types, modifiers and operands are legal; whatever fits no row is an error at the
+ * word that does not fit.
+ */
+#include <string.h>
+
+#include "device/ptx/front.h"
+
+#define MAX_WORDS 16 /* dot words after an opcode */
+
+const struct ptx_opcode ptx_opcodes[PTX_OP_COUNT] = {
+#define T(id) ((ptx_types)1 << PTX_##id)
+#define M(id) (UINT64_C(1) << MOD_##id)
+#define INSN(id, name, types, types2, operands, allow, require, handler, what) \
+    {name, types, types2, operands, allow, require, #handler, what},
+#include "device/ptx/opcodes.def"
+#undef INSN
+#undef M
+#undef T
+};
+
+/* ---- which row --------------------------------------------------------------------------------- */
+
+struct words {
+    struct token opcode;
+    struct token word[MAX_WORDS];
+    size_t count;
+};
+
+/* How far a row fits: the number of words accepted, and why it stopped. */
+struct fit {
+    size_t accepted;
+    const char *problem; /* NULL: it fits */
+    struct ptx_insn insn;
+};
+
+/* The row's name covers the opcode and `*used` of the words ("bar.warp"). */
+static bool name_fits(size_t *used, const struct ptx_opcode *row, const struct words *w) {
+    const char *name = row->name;
+    size_t len = strcspn(name, ".");
+    if (w->opcode.len != len || memcmp(w->opcode.text, name, len) != 0)
+        return false;
+    *used = 0;
+    for (name += len; *name; name += len) {
+        len = 1 + strcspn(name + 1, ".");
+        if (*used == w->count || w->word[*used].len != len ||
+            memcmp(w->word[*used].text, name, len) != 0)
+            return false;
+        (*used)++;
+    }
+    return true;
+}
+
+static struct fit fit_row(enum ptx_op op, const struct words *w, size_t used) {
+    const struct ptx_opcode *row = &ptx_opcodes[op];
+    struct fit fit = {
+        .insn = {.op = op, .type = PTX_NOTYPE, .type2 = PTX_NOTYPE, .mods = {.vec = 1}}};
+    uint64_t seen = 0;
+    for (; used < w->count; used++) {
+        const struct token *word = &w->word[used];
+        fit.accepted = used;
+        enum ptx_type t = ptx_type_of(word);
+        ptx_types wanted = fit.insn.type == PTX_NOTYPE    ? row->types
+                           : fit.insn.type2 == PTX_NOTYPE ? row->types2
+                                                          : 0;
+        if (t != PTX_NOTYPE) {
+            if (!(wanted >> t & 1)) {
+                fit.problem = wanted ? "type not allowed here" : "one type too many";
+                return fit;
+            }
+            *(fit.insn.type == PTX_NOTYPE ? &fit.insn.type : &fit.insn.type2) = t;
+            continue;
+        }
+        /* Cache and memory-order words may come several times (.L1::x.L2::y). */
+        uint64_t again = seen & ~(UINT64_C(1) << MOD_CACHE | UINT64_C(1) << MOD_ORDER);
+        uint64_t kind = ptx_mod_apply(&fit.insn.mods, word, row->allow & ~again);
+        if (!kind) {
+            fit.problem = ptx_mod_known(word) ? "modifier not allowed here" : "unknown modifier";
+            return fit;
+        }
+        seen |= kind;
+    }
+    fit.accepted = w->count;
+    if ((row->types && fit.insn.type == PTX_NOTYPE) ||
+        (row->types2 && fit.insn.type2 == PTX_NOTYPE))
+        fit.problem = "a type is missing";
+    else if (row->require & ~seen)
+        fit.problem = "a modifier is missing";
+    return fit;
+}
+
+static status_t choose_row(struct ptx_insn *out, struct parser *p, const struct words *w) {
+    struct fit best = {.problem = NULL};
+    bool known = false;
+    for (int op = 0; op < PTX_OP_COUNT; op++) {
+        size_t used;
+        if (!name_fits(&used, &ptx_opcodes[op], w))
+            continue;
+        struct fit fit = fit_row((enum ptx_op)op, w, used);
+        if (!fit.problem) {
+            *out = fit.insn;
+            return OK;
+        }
+        if (!known || fit.accepted > best.accepted)
+            best = fit;
+        known = true;
+    }
+    if (!known)
+        return front_fail(ERR_UNSUPPORTED, &p->lexer, &w->opcode, "unknown instruction '%.*s'",
+                          (int)(w->opcode.len < 40 ? w->opcode.len : 40), w->opcode.text);
+    const struct token *at = best.accepted < w->count ? &w->word[best.accepted] : &w->opcode;
+    if (at == &w->opcode)
+        return front_fail(ERR_UNSUPPORTED, &p->lexer, at, "%s after '%.*s'", best.problem,
+                          (int)at->len, at->text);
+    return front_fail(ERR_UNSUPPORTED, &p->lexer, at, "%s: '%.*s' on '%.*s'", best.problem,
+                      (int)(at->len < 40 ? at->len : 40), at->text,
+                      (int)(w->opcode.len < 40 ? w->opcode.len : 40), w->opcode.text);
+}
+
+/* ---- the instruction -------------------------------------------------------------------------------- */
+
+status_t parse_append(struct parser *p, const struct ptx_insn *insn) {
+    struct ptx_func *f = p->func;
+    struct ptx_insn *insns =
+        arena_grow(p->module->arena, f->insns, f->insn_count, &p->insn_room, sizeof *insns);
+    if (!insns)
+        return parse_nomem(p);
+    f->insns = insns;
+    f->insns[f->insn_count++] = *insn;
+    return OK;
+}
+
+static status_t parse_words(struct words *w, struct parser *p) {
+    status_t st = OK;
+    w->count = 0;
+    TRY(parse_word(&w->opcode, p, "an instruction"));
+    while (p->token.kind == TOK_DOT) {
+        if (w->count == MAX_WORDS)
+            return front_fail(ERR_SYNTAX, &p->lexer, &p->token, "too many modifiers");
+        w->word[w->count++] = p->token;
+        TRY(parse_advance(p));
+    }
+done:
+    return st;
+}
+
+status_t parse_insn(struct parser *p) {
+    status_t st = OK;
+    struct ptx_insn insn;
+    struct operands operands = {.count = 0};
+    struct words words;
+    struct ptx_operand guard = {.reg = PTX_NOREG};
+    struct fixup *before = p->fixups;
+    unsigned line = p->token.line;
+    bool guarded;
+    TRY(parse_accept(&guarded, p, "@"));
+    if (guarded)
+        TRY(parse_predicate(&guard, p, true));
+    TRY(parse_words(&words, p));
+    TRY(choose_row(&insn, p, &words));
+    insn.line = line;
+    insn.file = p->loc_file;
+    insn.source_line = p->loc_line;
+    insn.guard = guard.reg;
+    insn.guard_negate = guard.negate;
+    TRY(parse_operands(&operands, p, &insn));
+    TRY(parse_expect(p, ";"));
+    insn.opnd = arena_alloc(p->module->arena, operands.count * sizeof *insn.opnd);
+    if (!insn.opnd)
+        return parse_nomem(p);
+    if (operands.count)
+        memcpy(insn.opnd, operands.list, operands.count * sizeof *insn.opnd);
+    if (p->fixups != before) /* a branch has one label, and it is the only operand */
+        p->fixups->opnd = &insn.opnd[0];
+    TRY(parse_append(p, &insn));
+done:
+    return st;
+}

@@ -1,0 +1,435 @@
+/*
+ * device/ptx/parse_operand.c - operands, by the letters of a row's pattern (opcodes.def).
+ *
+ * Registers come to exist here, when they are first named: a declared range costs nothing.
+ */
+#include <string.h>
+
+#include "device/ptx/front.h"
+
+#define MAX_VECTOR 8
+
+static status_t wrong_operand(const struct parser *p, const struct token *at, const char *what) {
+    return front_fail(ERR_SYNTAX, &p->lexer, at, "expected %s, found '%.*s'", what,
+                      (int)(at->len < 40 ? at->len : 40), at->text);
+}
+
+static enum ptx_type wider(enum ptx_type t) {
+    switch (ptx_type_bits(t)) {
+    case 16:
+        return t == PTX_S16 ? PTX_S32 : PTX_U32;
+    default:
+        return t == PTX_S32 ? PTX_S64 : PTX_U64;
+    }
+}
+
+static status_t new_register(uint32_t *out, struct parser *p, const struct token *name,
+                             enum ptx_type type) {
+    struct ptx_func *f = p->func;
+    struct ptx_reg *regs =
+        arena_grow(p->module->arena, f->regs, f->reg_count, &p->reg_room, sizeof *regs);
+    if (!regs)
+        return parse_nomem(p);
+    f->regs = regs;
+    char *copy = arena_string(p->module->arena, name->text, name->len);
+    if (!copy)
+        return parse_nomem(p);
+    *out = (uint32_t)f->reg_count;
+    f->regs[f->reg_count++] = (struct ptx_reg){.name = copy, .type = type};
+    return OK;
+}
+
+/*
+ * The symbol of a register, a variable or nothing.  "%f12" declared as "%f<20>" becomes a symbol of
+ * its own in the scope of the declaration when it is first used.
+ */
+static status_t find_name(struct symbol **out, struct parser *p, const struct token *name) {
+    status_t st = OK;
+    *out = scope_find(p->scope, name->text, name->len);
+    size_t digits = 0;
+    while (digits < name->len && name->text[name->len - 1 - digits] >= '0' &&
+           name->text[name->len - 1 - digits] <= '9')
+        digits++;
+    for (struct scope *s = p->scope; s && !*out && digits; s = s->parent) {
+        for (size_t n = digits; n > 0 && !*out;
+             n--) { /* "%a1" may be declared "%a<9>" or "%a1<9>" */
+            const char *number = name->text + name->len - n;
+            struct symbol *range = scope_find_here(s, name->text, name->len - n);
+            if (!range || range->kind != SYM_REGS || n > 10 || (n > 1 && *number == '0'))
+                continue;
+            uint64_t index = 0;
+            for (size_t i = 0; i < n; i++)
+                index = index * 10 + (uint64_t)(number[i] - '0');
+            if (index >= range->count)
+                continue;
+            bool taken;
+            *out = scope_add(p->module->arena, s, name->text, name->len, &taken);
+            if (!*out)
+                return parse_nomem(p);
+            (*out)->kind = SYM_REG;
+            (*out)->type = range->type;
+        }
+    }
+    if (*out && (*out)->kind == SYM_REG && (*out)->reg == PTX_NOREG)
+        TRY(new_register(&(*out)->reg, p, name, (*out)->type));
+done:
+    return st;
+}
+
+static const struct {
+    const char *name;
+    enum ptx_sreg sreg;
+    bool xyz;
+    uint8_t bits;
+} sregs[] = {
+    {"%tid", SREG_TID_X, true, 32},
+    {"%ntid", SREG_NTID_X, true, 32},
+    {"%ctaid", SREG_CTAID_X, true, 32},
+    {"%nctaid", SREG_NCTAID_X, true, 32},
+    {"%laneid", SREG_LANEID, false, 32},
+    {"%warpid", SREG_WARPID, false, 32},
+    {"%nwarpid", SREG_NWARPID, false, 32},
+    {"%smid", SREG_SMID, false, 32},
+    {"%nsmid", SREG_NSMID, false, 32},
+    {"%gridid", SREG_GRIDID, false, 64},
+    {"%lanemask_eq", SREG_LANEMASK_EQ, false, 32},
+    {"%lanemask_le", SREG_LANEMASK_LE, false, 32},
+    {"%lanemask_lt", SREG_LANEMASK_LT, false, 32},
+    {"%lanemask_ge", SREG_LANEMASK_GE, false, 32},
+    {"%lanemask_gt", SREG_LANEMASK_GT, false, 32},
+    {"%clock", SREG_CLOCK, false, 32},
+    {"%clock_hi", SREG_CLOCK_HI, false, 32},
+    {"%clock64", SREG_CLOCK64, false, 64},
+    {"%globaltimer", SREG_GLOBALTIMER, false, 64},
+    {"%dynamic_smem_size", SREG_DYNAMIC_SMEM_SIZE, false, 32},
+    {"%total_smem_size", SREG_TOTAL_SMEM_SIZE, false, 32},
+};
+
+/* A special register at the current token; *found says whether it is one. */
+static status_t parse_sreg(bool *found, struct ptx_operand *out, struct parser *p, unsigned bits) {
+    status_t st = OK;
+    *found = false;
+    for (size_t i = 0; i < sizeof sregs / sizeof *sregs && !*found; i++) {
+        if (!parse_at(p, sregs[i].name))
+            continue;
+        struct token at = p->token;
+        *found = true;
+        out->kind = OPND_SREG;
+        out->sreg = sregs[i].sreg;
+        TRY(parse_advance(p));
+        if (sregs[i].xyz) {
+            char axis = p->token.kind == TOK_DOT && p->token.len == 2 ? p->token.text[1] : 0;
+            if (axis < 'x' || axis > 'z')
+                return wrong_operand(p, &p->token, "'.x', '.y' or '.z'");
+            out->sreg = (enum ptx_sreg)(out->sreg + (axis - 'x'));
+            TRY(parse_advance(p));
+        }
+        /* 16-bit reads of tid and friends are legal and truncate. */
+        if (sregs[i].bits != bits && !(bits == 16 && sregs[i].xyz))
+            return front_fail(ERR_SYNTAX, &p->lexer, &at, "special register of %u bits, not %u",
+                              sregs[i].bits, bits);
+    }
+done:
+    return st;
+}
+
+status_t parse_predicate(struct ptx_operand *out, struct parser *p, bool source) {
+    status_t st = OK;
+    *out = (struct ptx_operand){.kind = OPND_PRED, .type = PTX_PRED, .reg = PTX_NOREG};
+    if (source)
+        TRY(parse_accept(&out->negate, p, "!"));
+    struct token name = p->token;
+    struct symbol *symbol = NULL;
+    if (!source && parse_at(p, "_")) {
+        out->kind = OPND_SINK;
+        return parse_advance(p);
+    }
+    if (name.kind == TOK_WORD)
+        TRY(find_name(&symbol, p, &name));
+    if (!symbol || symbol->kind != SYM_REG || symbol->type != PTX_PRED)
+        return wrong_operand(p, &name, "a predicate register");
+    out->reg = symbol->reg;
+    TRY(parse_advance(p));
+done:
+    return st;
+}
+
+/* How a register's width must relate to the type's. */
+enum width_rule { WIDTH_EQUAL, WIDTH_AT_LEAST };
+
+static status_t check_width(const struct parser *p, const struct token *at, enum ptx_type reg,
+                            enum ptx_type t, enum width_rule rule) {
+    unsigned have = ptx_type_bits(reg), need = ptx_type_bits(t);
+    if (reg == PTX_PRED || have < need || (rule == WIDTH_EQUAL && have != need))
+        return front_fail(ERR_SYNTAX, &p->lexer, at, "register of type .%s where .%s is meant",
+                          ptx_type_name(reg), ptx_type_name(t));
+    return OK;
+}
+
+static status_t parse_dest(struct ptx_operand *out, struct parser *p, enum ptx_type t,
+                           enum width_rule rule) {
+    status_t st = OK;
+    *out = (struct ptx_operand){.kind = OPND_SINK, .type = t, .reg = PTX_NOREG};
+    struct token name = p->token;
+    struct symbol *symbol = NULL;
+    if (parse_at(p, "_"))
+        return parse_advance(p);
+    if (name.kind == TOK_WORD)
+        TRY(find_name(&symbol, p, &name));
+    if (!symbol || symbol->kind != SYM_REG)
+        return wrong_operand(p, &name, "a register");
+    TRY(check_width(p, &name, symbol->type, t, rule));
+    out->kind = OPND_REG;
+    out->reg = symbol->reg;
+    TRY(parse_advance(p));
+done:
+    return st;
+}
+
+static status_t parse_offset(int64_t *out, struct parser *p) {
+    status_t st = OK;
+    *out = 0;
+    bool plus, minus;
+    TRY(parse_accept(&plus, p, "+"));
+    TRY(parse_accept(&minus, p, "-"));
+    if (!plus && !minus)
+        return OK;
+    struct token at = p->token;
+    uint64_t value;
+    TRY(parse_uint(&value, p, UINT64_MAX, "an offset"));
+    if (value > (uint64_t)INT64_MAX)
+        return front_fail(ERR_SYNTAX, &p->lexer, &at, "offset does not fit");
+    *out = minus ? -(int64_t)value : (int64_t)value;
+done:
+    return st;
+}
+
+static status_t parse_source(struct ptx_operand *out, struct parser *p, enum ptx_type t,
+                             enum width_rule rule) {
+    status_t st = OK;
+    *out = (struct ptx_operand){.type = t, .reg = PTX_NOREG};
+    struct token name = p->token;
+    if (name.kind == TOK_INT || name.kind == TOK_F32 || name.kind == TOK_F64 || parse_at(p, "-")) {
+        out->kind = OPND_IMM;
+        return parse_constant(&out->imm, p, t);
+    }
+    if (name.kind != TOK_WORD)
+        return wrong_operand(p, &name, "a register or a constant");
+    bool found;
+    TRY(parse_sreg(&found, out, p, ptx_type_bits(t)));
+    if (found)
+        return OK;
+    if (parse_at(p, "WARP_SZ")) {
+        out->kind = OPND_IMM;
+        out->imm = 32;
+        return parse_advance(p);
+    }
+    struct symbol *symbol;
+    TRY(find_name(&symbol, p, &name));
+    if (symbol && symbol->kind == SYM_VAR) {
+        bool integer = t != PTX_F32 && t != PTX_F64 && ptx_type_bits(t) >= 32;
+        if (!integer)
+            return wrong_operand(p, &name, "a register or a constant");
+        out->kind = OPND_VAR;
+        TRY(parse_variable_use(&out->var, p, symbol));
+        TRY(parse_advance(p));
+        return parse_offset(&out->offset, p);
+    }
+    if (!symbol || symbol->kind != SYM_REG)
+        return wrong_operand(p, &name, "a register or a constant");
+    TRY(check_width(p, &name, symbol->type, t, rule));
+    out->kind = OPND_REG;
+    out->reg = symbol->reg;
+    TRY(parse_advance(p));
+done:
+    return st;
+}
+
+/* [register], [register + n], [variable + n], [n] */
+static status_t parse_memory(struct ptx_operand *out, struct parser *p, enum ptx_space *space) {
+    status_t st = OK;
+    *out = (struct ptx_operand){.kind = OPND_MEM, .type = PTX_NOTYPE, .reg = PTX_NOREG};
+    TRY(parse_expect(p, "["));
+    struct token at = p->token;
+    if (at.kind == TOK_INT) {
+        TRY(parse_advance(p));
+        if (at.value > (uint64_t)INT64_MAX)
+            return front_fail(ERR_SYNTAX, &p->lexer, &at, "address does not fit");
+        out->offset = (int64_t)at.value;
+        return parse_expect(p, "]");
+    }
+    struct symbol *symbol = NULL;
+    if (at.kind == TOK_WORD)
+        TRY(find_name(&symbol, p, &at));
+    if (symbol && symbol->kind == SYM_VAR) {
+        TRY(parse_variable_use(&out->var, p, symbol));
+        /* A generic access to a variable by name is an access to the variable's own space. */
+        if (*space == SPACE_GENERIC)
+            *space = out->var->space;
+        if (*space != out->var->space)
+            return front_fail(ERR_SYNTAX, &p->lexer, &at, "variable of another state space");
+    } else if (symbol && symbol->kind == SYM_REG &&
+               (ptx_type_bits(symbol->type) == 64 ||
+                (ptx_type_bits(symbol->type) == 32 && *space != SPACE_GENERIC &&
+                 *space != SPACE_GLOBAL))) {
+        out->reg = symbol->reg;
+    } else {
+        return wrong_operand(p, &at, "an address register or a variable");
+    }
+    TRY(parse_advance(p));
+    TRY(parse_offset(&out->offset, p));
+    TRY(parse_expect(p, "]"));
+done:
+    return st;
+}
+
+static status_t parse_label(struct ptx_operand *out, struct parser *p) {
+    status_t st = OK;
+    struct token name;
+    TRY(parse_word(&name, p, "a label"));
+    *out = (struct ptx_operand){.kind = OPND_LABEL, .type = PTX_NOTYPE, .reg = PTX_NOREG};
+    struct fixup *f = arena_alloc(p->module->arena, sizeof *f);
+    if (!f)
+        return parse_nomem(p);
+    f->label = name;
+    f->scope = p->scope;
+    f->next = p->fixups;
+    p->fixups = f; /* f->opnd is set when the operands have their final place */
+done:
+    return st;
+}
+
+static status_t push(struct operands *o, struct parser *p, const struct ptx_operand *opnd) {
+    if (o->count == MAX_OPERANDS)
+        return front_fail(ERR_SYNTAX, &p->lexer, &p->token, "too many operands");
+    o->list[o->count++] = *opnd;
+    return OK;
+}
+
+/* {a, b, ...} or a: `count` elements of type t; count 0: as many as make up the type of a mov. */
+static status_t parse_vector(struct operands *o, struct parser *p, enum ptx_type t, unsigned count,
+                             bool dest, enum width_rule rule) {
+    status_t st = OK;
+    struct ptx_operand opnd;
+    struct token at = p->token;
+    bool braces;
+    TRY(parse_accept(&braces, p, "{"));
+    if (!braces && count > 1)
+        return wrong_operand(p, &at, "'{'");
+    unsigned n = 0;
+    enum ptx_type element = t;
+    for (bool more = true; more; n++) {
+        if (n == MAX_VECTOR)
+            return front_fail(ERR_SYNTAX, &p->lexer, &p->token, "vector too long");
+        if (braces && count == 0 && n == 0) {
+            /* mov: the first element's register says how wide the parts are. */
+            struct symbol *symbol = NULL;
+            if (p->token.kind == TOK_WORD && !parse_at(p, "_"))
+                TRY(find_name(&symbol, p, &p->token));
+            if (!symbol || symbol->kind != SYM_REG)
+                return wrong_operand(p, &p->token, "a register");
+            element = symbol->type;
+        }
+        TRY(dest ? parse_dest(&opnd, p, element, rule) : parse_source(&opnd, p, element, rule));
+        TRY(push(o, p, &opnd));
+        more = false;
+        if (braces)
+            TRY(parse_accept(&more, p, ","));
+    }
+    if (braces)
+        TRY(parse_expect(p, "}"));
+    bool sized = count ? n == count : !braces || n * ptx_type_bits(element) == ptx_type_bits(t);
+    if (!sized)
+        return front_fail(ERR_SYNTAX, &p->lexer, &at, "vector of the wrong length");
+done:
+    return st;
+}
+
+/* One group of the pattern; see the letters in opcodes.def. */
+static status_t parse_group(struct operands *o, struct parser *p, struct ptx_insn *insn,
+                            char letter) {
+    status_t st = OK;
+    struct ptx_operand opnd;
+    bool pair;
+    switch (letter) {
+    case 'd':
+        TRY(parse_dest(&opnd, p, insn->type, WIDTH_EQUAL));
+        break;
+    case 'D':
+        TRY(parse_dest(&opnd, p, wider(insn->type), WIDTH_EQUAL));
+        break;
+    case 'e':
+        TRY(parse_dest(&opnd, p, PTX_B32, WIDTH_EQUAL));
+        break;
+    case 'x':
+        TRY(parse_dest(&opnd, p, insn->type, WIDTH_AT_LEAST));
+        break;
+    case 'a':
+        TRY(parse_source(&opnd, p, insn->type, WIDTH_EQUAL));
+        break;
+    case 'A':
+        TRY(parse_source(&opnd, p, wider(insn->type), WIDTH_EQUAL));
+        break;
+    case 's':
+        TRY(parse_source(&opnd, p, insn->type2, WIDTH_EQUAL));
+        break;
+    case 'y':
+        TRY(parse_source(&opnd, p, insn->type2, WIDTH_AT_LEAST));
+        break;
+    case 'u':
+        TRY(parse_source(&opnd, p, PTX_B32, WIDTH_EQUAL));
+        break;
+    case 'P':
+        TRY(parse_predicate(&opnd, p, true));
+        break;
+    case 'p':
+    case 'r':
+        TRY(letter == 'p' ? parse_predicate(&opnd, p, false)
+                          : parse_dest(&opnd, p, insn->type, WIDTH_EQUAL));
+        TRY(parse_accept(&pair, p, "|"));
+        if (pair) {
+            TRY(push(o, p, &opnd));
+            TRY(parse_predicate(&opnd, p, false));
+        }
+        break;
+    case 'm':
+        TRY(parse_memory(&opnd, p, &insn->mods.space));
+        break;
+    case 'l':
+        TRY(parse_label(&opnd, p));
+        break;
+    case 'v':
+        return parse_vector(o, p, insn->type, insn->mods.vec, true, WIDTH_AT_LEAST);
+    case 'V':
+        return parse_vector(o, p, insn->type, insn->mods.vec, false, WIDTH_AT_LEAST);
+    case 'k':
+        return parse_vector(o, p, insn->type, 0, true, WIDTH_EQUAL);
+    case 'K':
+        return parse_vector(o, p, insn->type, 0, false, WIDTH_EQUAL);
+    default:
+        return front_fail(ERR_UNSUPPORTED, &p->lexer, &p->token, "operand pattern '%c'", letter);
+    }
+    TRY(push(o, p, &opnd));
+done:
+    return st;
+}
+
+status_t parse_operands(struct operands *o, struct parser *p, struct ptx_insn *insn) {
+    status_t st = OK;
+    const char *pattern = ptx_opcodes[insn->op].operands;
+    for (bool first = true; *pattern; first = false) {
+        char letter = *pattern++;
+        bool optional = *pattern == '?';
+        pattern += optional;
+        pattern += *pattern == ',';
+        if (optional && parse_at(p, ";"))
+            break;
+        if (!first)
+            TRY(parse_expect(p, ","));
+        insn->first[insn->group_count++] = (uint8_t)o->count;
+        TRY(parse_group(o, p, insn, letter));
+    }
+    insn->first[insn->group_count] = (uint8_t)o->count;
+done:
+    return st;
+}

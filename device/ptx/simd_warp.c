@@ -1,0 +1,383 @@
+/*
+ * simd_warp.c - jumps, exits, barriers and exchanges between lanes.  PTX ISA 9.7.12, 9.7.13.
+ *
+ * A .sync instruction runs when the path holds every lane of the member mask; until then the path
+ * waits (warp.c).  Naming a lane that has exited, executing one without being named, and reading a
+ * lane outside the mask are undefined in PTX; here they are faults.
+ */
+#include "device/ptx/simd.h"
+
+/* ---- control --------------------------------------------------------------------------------- */
+
+/* The whole path goes to target. */
+ALWAYS const struct xinsn *jump(struct warp *w, const struct xinsn *x) {
+    const struct xinsn *target = x->target;
+    if (w->path_count > 1)
+        return leave(w, LEAVE_AGAIN, target, x + 1);
+    if (target <= x && w->insns + (uint64_t)(x - w->run_start) >= w->slice)
+        return leave(w, LEAVE_YIELD, target, x + 1);
+    warp_count(w, x + 1);
+    w->run_start = target;
+    return target;
+}
+
+ALWAYS const struct xinsn *bra(struct warp *w, const struct xinsn *x, bool masked) {
+    uint32_t taken = MASK_OF(w, x, masked);
+    if (!masked || taken == w->mask)
+        return jump(w, x);
+    if (!taken)
+        return x + 1;
+    warp_split(w, taken, x->target);
+    return leave(w, LEAVE_AGAIN, x + 1, x + 1);
+}
+VARIANTS(bra, )
+DECLARE_BIND(bra) {
+    (void)in;
+    return USE(x, bra);
+}
+
+ALWAYS const struct xinsn *leave_function(struct warp *w, const struct xinsn *x, bool masked) {
+    uint32_t m = MASK_OF(w, x, masked);
+    if (!m)
+        return x + 1;
+    warp_count(w, x + 1);
+    w->run_start = x + 1;
+    warp_exit(w, m);
+    return leave(w, LEAVE_AGAIN, x + 1, x + 1);
+}
+VARIANTS(leave_function, )
+DECLARE_BIND(exit) {
+    (void)in;
+    return USE(x, leave_function);
+}
+
+ALWAYS const struct xinsn *trap(struct warp *w, const struct xinsn *x, bool masked) {
+    uint32_t m = MASK_OF(w, x, masked);
+    if (!m)
+        return x + 1;
+    fault_record(w, x, lowest(m), FAULT_TRAP, 0, "executes %s", ptx_opcodes[x->insn->op].name);
+    return leave(w, LEAVE_FAULT, x, x + 1);
+}
+VARIANTS(trap, )
+DECLARE_BIND(trap) {
+    (void)in;
+    return USE(x, trap);
+}
+
+ALWAYS const struct xinsn *yield(struct warp *w, const struct xinsn *x, bool masked) {
+    return MASK_OF(w, x, masked) ? leave(w, LEAVE_YIELD, x + 1, x + 1) : x + 1;
+}
+VARIANTS(yield, )
+DECLARE_BIND(yield) {
+    (void)in;
+    return USE(x, yield);
+}
+
+ALWAYS const struct xinsn *fence(struct warp *w, const struct xinsn *x, bool masked) {
+    if (w->launch->shadow && MASK_OF(w, x, masked))
+        shadow_fence(w);
+    return x + 1;
+}
+VARIANTS(fence, )
+DECLARE_BIND(fence) {
+    (void)in;
+    return USE(x, fence);
+}
+
+/* ---- waiting for the member mask ------------------------------------------------------------- */
+
+static const struct xinsn *sync_fault(struct warp *w, const struct xinsn *x, unsigned lane,
+                                      uint32_t member, const char *what) {
+    fault_record(w, x, lane, FAULT_BAD_SHUFFLE, 0, "%s with member mask 0x%08x %s",
+                 ptx_opcodes[x->insn->op].name, member, what);
+    return leave(w, LEAVE_FAULT, x, x + 1);
+}
+
+/*
+ * Lanes of m whose mask is not complete, with their mask; 0 if all may go on.  *bad: a faulty
+ * lane.
+ */
+static uint32_t incomplete(uint32_t *member, int *bad, const char **what, const struct warp *w,
+                           uint32_t m, const u32a *row) {
+    uint32_t left = m;
+    while (left) {
+        uint32_t mask = row[lowest(left)], group = 0;
+        FOR_LANES(i, left)
+        group |= row[i] == mask ? 1u << i : 0;
+        left &= ~group;
+        if (group & ~mask) {
+            *bad = (int)lowest(group & ~mask);
+            *what = "does not name the lane that executes it";
+        } else if (mask & ~w->alive) {
+            *bad = (int)lowest(group);
+            *what = "names a lane that has exited";
+        }
+        *member = mask;
+        if (*bad >= 0 || group != mask)
+            return group;
+    }
+    return 0;
+}
+
+/* NULL: run the instruction now on the lanes m.  Otherwise what the handler returns. */
+ALWAYS const struct xinsn *await(struct warp *w, const struct xinsn *x, uint32_t m,
+                                 const u32a *row) {
+    uint32_t differ = 0;
+    LANE_LOOP(i) differ |= row[i] ^ m;
+    if (differ == 0)
+        return NULL; /* every lane names exactly the lanes that are here */
+    const char *what = NULL;
+    uint32_t member = 0;
+    int bad = -1;
+    uint32_t wait = incomplete(&member, &bad, &what, w, m, row);
+    if (bad >= 0)
+        return sync_fault(w, x, (unsigned)bad, member, what);
+    if (!wait)
+        return NULL;
+    if (w->mask & ~m) /* lanes whose guard is false go on */
+        warp_split(w, w->mask & ~m, x + 1);
+    struct path *p = &w->path[w->current];
+    if (w->mask & ~wait)
+        p = warp_split(w, wait, x);
+    p->state = PATH_SYNC;
+    p->member = member;
+    return leave(w, p == &w->path[w->current] ? LEAVE_SYNC : LEAVE_AGAIN, x, x);
+}
+
+#define AWAIT(member_row)                               \
+    uint32_t m = MASK_OF(w, x, masked);                 \
+    const u32a *member = row32(w, member_row);          \
+    if (!m)                                             \
+        return x + 1;                                   \
+    const struct xinsn *waits = await(w, x, m, member); \
+    if (waits)                                          \
+    return waits
+
+/* ---- shfl: PTX ISA 9.7.9.6 ------------------------------------------------------------------- */
+
+ALWAYS const struct xinsn *shfl(struct warp *w, const struct xinsn *x, bool masked,
+                                enum ptx_mode mode) {
+    AWAIT(x->e);
+    const u32a *a = row32(w, x->a), *b = row32(w, x->b), *c = row32(w, x->c);
+    uint32_t from[LANES] __attribute__((aligned(64))), in_range[LANES] __attribute__((aligned(64)));
+    uint32_t value[LANES] __attribute__((aligned(64))), outside = 0;
+    LANE_LOOP(i) {
+        int32_t lane = i, n = (int32_t)(b[i] & 31);
+        int32_t clamp = (int32_t)(c[i] & 31), segment = (int32_t)(c[i] >> 8 & 31);
+        int32_t last = (lane & segment) | (clamp & ~segment);
+        int32_t j = mode == MODE_UP     ? lane - n
+                    : mode == MODE_DOWN ? lane + n
+                    : mode == MODE_BFLY ? lane ^ n
+                                        : (lane & segment) | (n & ~segment);
+        bool valid = mode == MODE_UP ? j >= last : j <= last;
+        from[i] = (uint32_t)(valid ? j : lane) & 31;
+        in_range[i] = valid ? ~0u : 0;
+    }
+    for (int i = 0; i < LANES; i++)
+        value[i] = a[from[i]];
+    if (masked) { /* a full warp cannot read a lane that is not there */
+        FOR_LANES(i, m)
+        outside |= (member[i] >> from[i] & 1) ? 0 : 1u << i;
+        if (outside) {
+            unsigned lane = lowest(outside);
+            fault_record(w, x, lane, FAULT_BAD_SHUFFLE, 0,
+                         "shfl reads lane %u, which its member mask 0x%08x does not name",
+                         from[lane], member[lane]);
+            return leave(w, LEAVE_FAULT, x, x + 1);
+        }
+    }
+    LANE_RESULT(u32a, x->d, value[i]);
+    put_pred(w, x->d2, pack_row(in_range), m);
+    return x + 1;
+}
+VARIANTS(shfl, _up, MODE_UP)
+VARIANTS(shfl, _down, MODE_DOWN)
+VARIANTS(shfl, _bfly, MODE_BFLY)
+VARIANTS(shfl, _idx, MODE_IDX)
+DECLARE_BIND(shfl) {
+    switch (in->mods.mode) {
+    case MODE_UP: return USE(x, shfl_up);
+    case MODE_DOWN: return USE(x, shfl_down);
+    case MODE_BFLY: return USE(x, shfl_bfly);
+    case MODE_IDX: return USE(x, shfl_idx);
+    default: return false;
+    }
+}
+
+/* ---- vote, match, redux ---------------------------------------------------------------------- */
+
+ALWAYS const struct xinsn *vote_ballot(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->a);
+    uint32_t p = pred_p(w, x);
+    LANE_RESULT(u32a, x->d, p & member[i] & m);
+    return x + 1;
+}
+VARIANTS(vote_ballot, )
+DECLARE_BIND(vote_ballot) {
+    return in->mods.mode == MODE_BALLOT && USE(x, vote_ballot);
+}
+
+ALWAYS const struct xinsn *vote(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->a);
+    uint32_t p = pred_p(w, x), result = 0;
+    FOR_LANES(i, m) {
+        uint32_t yes = p & member[i];
+        bool all = yes == member[i], any = yes != 0;
+        bool r = x->imm == MODE_ALL ? all : x->imm == MODE_ANY ? any : all || !any;
+        result |= (uint32_t)r << i;
+    }
+    put_pred(w, x->d, result, m);
+    return x + 1;
+}
+VARIANTS(vote, )
+DECLARE_BIND(vote) {
+    x->imm = in->mods.mode;
+    return x->imm >= MODE_ALL && x->imm <= MODE_UNI && USE(x, vote);
+}
+
+ALWAYS const struct xinsn *match(struct warp *w, const struct xinsn *x, bool masked, bool wide,
+                                 bool all) {
+    AWAIT(x->b);
+    uint32_t same[LANES], every = 0;
+    FOR_LANES(i, m) {
+        uint32_t equal = 0;
+        FOR_LANES(j, member[i]) {
+            bool eq = wide ? row64(w, x->a)[i] == row64(w, x->a)[j]
+                           : row32(w, x->a)[i] == row32(w, x->a)[j];
+            equal |= (uint32_t)eq << j;
+        }
+        bool complete = equal == member[i];
+        same[i] = all ? (complete ? equal : 0) : equal;
+        every |= (uint32_t)complete << i;
+    }
+    FOR_LANES(i, m)
+    row32(w, x->d)[i] = same[i];
+    put_pred(w, x->d2, every, m);
+    return x + 1;
+}
+VARIANTS(match, _any32, false, false)
+VARIANTS(match, _any64, true, false)
+VARIANTS(match, _all32, false, true)
+VARIANTS(match, _all64, true, true)
+DECLARE_BIND(match) {
+    bool wide = ptx_type_bits(in->type) > 32;
+    if (in->mods.mode == MODE_ANY)
+        return wide ? USE(x, match_any64) : USE(x, match_any32);
+    return in->mods.mode == MODE_ALL && (wide ? USE(x, match_all64) : USE(x, match_all32));
+}
+
+static uint32_t combine(enum ptx_atom op, bool is_signed, uint32_t a, uint32_t b) {
+    switch (op) {
+    case ATOM_ADD: return a + b;
+    case ATOM_AND: return a & b;
+    case ATOM_OR: return a | b;
+    case ATOM_XOR: return a ^ b;
+    case ATOM_MIN: return (is_signed ? (int32_t)a < (int32_t)b : a < b) ? a : b;
+    default: return (is_signed ? (int32_t)a > (int32_t)b : a > b) ? a : b;
+    }
+}
+
+ALWAYS const struct xinsn *redux(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->b);
+    uint32_t result[LANES];
+    enum ptx_atom op = (enum ptx_atom)x->imm;
+    bool is_signed = x->insn->type == PTX_S32;
+    FOR_LANES(i, m) {
+        uint32_t first = lowest(member[i]), r = row32(w, x->a)[first];
+        FOR_LANES(j, member[i] & (member[i] - 1))
+        r = combine(op, is_signed, r, row32(w, x->a)[j]);
+        result[i] = r;
+    }
+    FOR_LANES(i, m)
+    row32(w, x->d)[i] = result[i];
+    return x + 1;
+}
+VARIANTS(redux, )
+DECLARE_BIND(redux) {
+    x->imm = in->mods.atom;
+    switch (in->mods.atom) {
+    case ATOM_ADD:
+    case ATOM_MIN:
+    case ATOM_MAX:
+    case ATOM_AND:
+    case ATOM_OR:
+    case ATOM_XOR: return USE(x, redux);
+    default: return false;
+    }
+}
+
+ALWAYS const struct xinsn *activemask(struct warp *w, const struct xinsn *x, bool masked) {
+    uint32_t m = MASK_OF(w, x, masked);
+    LANE_RESULT(u32a, x->d, m);
+    return x + 1;
+}
+VARIANTS(activemask, )
+DECLARE_BIND(activemask) {
+    (void)in;
+    return USE(x, activemask);
+}
+
+ALWAYS const struct xinsn *bar_warp(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->a);
+    for (uint32_t left = w->launch->shadow ? m : 0; left;) { /* each mask orders its own lanes */
+        uint32_t lanes = member[lowest(left)];
+        shadow_warp_sync(w, lanes);
+        left &= ~lanes;
+    }
+    return x + 1;
+}
+VARIANTS(bar_warp, )
+DECLARE_BIND(bar_warp) {
+    (void)in;
+    return USE(x, bar_warp);
+}
+
+/* ---- block barriers -------------------------------------------------------------------------- */
+
+/* x->imm: 1 when there is a thread count (source b). */
+ALWAYS const struct xinsn *bar_at(struct warp *w, const struct xinsn *x, bool masked, bool wait) {
+    uint32_t m = MASK_OF(w, x, masked);
+    if (!m)
+        return x + 1;
+    unsigned lane = lowest(m);
+    uint32_t id = row32(w, x->a)[lane], count = x->imm ? row32(w, x->b)[lane] : 0;
+    if (id >= BARRIERS || count % LANES || (x->imm && !count) || count > w->block->warps * LANES) {
+        fault_record(w, x, lane, FAULT_DIVERGENT_BARRIER, 0,
+                     "barrier %u for %u threads: barriers are 0 to 15, counts multiples of 32 "
+                     "within the block",
+                     id, count);
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    }
+    uint32_t here = 0; /* lanes may name different barriers */
+    FOR_LANES(i, m)
+    here |= row32(w, x->a)[i] == id && (!x->imm || row32(w, x->b)[i] == count) ? 1u << i : 0;
+    if (w->mask & ~m)
+        warp_split(w, w->mask & ~m, x + 1);
+    if (m & ~here)
+        warp_split(w, m & ~here, x);
+    block_arrive(w, id, count, here, wait);
+    return leave(w, wait ? LEAVE_BAR : LEAVE_AGAIN, wait ? x : x + 1, x + 1);
+}
+ALWAYS const struct xinsn *bar_sync(struct warp *w, const struct xinsn *x, bool masked) {
+    return bar_at(w, x, masked, true);
+}
+VARIANTS(bar_sync, )
+ALWAYS const struct xinsn *bar_arrive(struct warp *w, const struct xinsn *x, bool masked) {
+    return bar_at(w, x, masked, false);
+}
+VARIANTS(bar_arrive, )
+
+DECLARE_BIND(bar) {
+    x->imm = in->group_count > 1 && in->first[2] > in->first[1];
+    if (in->mods.bar == BAR_ARRIVE)
+        return x->imm && USE(x, bar_arrive);
+    return in->mods.bar == BAR_SYNC && USE(x, bar_sync);
+}
+DECLARE_BIND(bar_red_popc) {
+    x->imm = 0;
+    return in->mods.atom == ATOM_POPC && USE(x, bar_sync);
+}
+DECLARE_BIND(bar_red_pred) {
+    x->imm = 0;
+    return (in->mods.boolop == BOOL_AND || in->mods.boolop == BOOL_OR) && USE(x, bar_sync);
+}

@@ -1,0 +1,100 @@
+/* harness.c - see harness.h. */
+#include "tests/ptx/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *job_device = "cpu";
+struct dev_run run;
+uint32_t out[OUT_WORDS];
+unsigned failures, checks;
+
+void check_eq(unsigned long long got, unsigned long long want, const char *name, const char *file,
+              int line) {
+    checks++;
+    if (got == want)
+        return;
+    failures++;
+    printf("FAIL %s:%d %s: got 0x%llx, want 0x%llx\n", file, line, name, got, want);
+}
+
+int report(void) {
+    printf("%u checks, %u failed\n", checks, failures);
+    return failures != 0;
+}
+
+static size_t make_text(char *text, size_t room, const struct job *j) {
+    return (size_t)snprintf(
+        text, room,
+        ".version 8.6\n.target sm_80\n.address_size 64\n%s\n"
+        ".visible .entry k(.param .u64 p_out, .param .u64 p_in, .param .u32 p_n)\n{\n"
+        ".reg .pred %%p<10>;\n.reg .b16 %%h<10>;\n.reg .b32 %%r<30>;\n.reg .b64 %%d<20>;\n"
+        ".reg .f32 %%f<10>;\n%s\n"
+        "ld.param.u64 %%d0, [p_out];\nld.param.u64 %%d1, [p_in];\nld.param.u32 %%r0, [p_n];\n"
+        "mov.u32 %%r1, %%tid.x;\nmov.u32 %%r2, %%ctaid.x;\nmov.u32 %%r3, %%ntid.x;\n"
+        "mad.lo.u32 %%r2, %%r2, %%r3, %%r1;\nmul.wide.u32 %%d2, %%r2, 4;\nadd.u64 %%d2, %%d2, "
+        "%%d0;\n"
+        "%s\nret;\n}\n",
+        j->module ? j->module : "", j->declare ? j->declare : "", j->body);
+}
+
+status_t job_run(const struct job *j) {
+    status_t st = OK;
+    struct device *dev = NULL;
+    struct dev_image *image = NULL;
+    struct dev_buf *b_out = NULL, *b_in = NULL;
+    static char text[65536];
+    struct device_options options = {
+        .shadow = j->shadow, .insn_budget = j->insn_budget, .memory_budget = j->memory_budget};
+    size_t out_words = j->out_words ? j->out_words : OUT_WORDS;
+    run = (struct dev_run){0};
+    memset(out, 0xff, sizeof out);
+    TRY(device_open(&dev, job_device, &options));
+    TRY(device_load(&image, dev, "test", text, make_text(text, sizeof text, j)));
+    TRY(device_alloc(&b_out, dev, out_words * 4));
+    TRY(device_alloc(&b_in, dev, j->in_words * 4));
+    TRY(buffer_write(b_in, j->in, (j->in_written ? j->in_written : j->in_words) * 4));
+    uint64_t a_out = buffer_address(b_out), a_in = buffer_address(b_in);
+    const void *args[] = {&a_out, &a_in, &j->n};
+    struct dev_launch launch = {.image = image,
+                                .entry = "k",
+                                .args = args,
+                                .arg_count = 3,
+                                .grid = {j->blocks ? j->blocks : 1, 1, 1},
+                                .block = {j->threads ? j->threads : 1, 1, 1},
+                                .dynamic_shared = j->dynamic_shared,
+                                .schedule_seed = j->seed};
+    TRY(device_launch(&run, dev, &launch));
+    TRY(buffer_read(out, b_out, (out_words < OUT_WORDS ? out_words : OUT_WORDS) * 4));
+done:
+    buffer_free(b_out);
+    buffer_free(b_in);
+    image_unload(image);
+    device_close(dev);
+    return st;
+}
+
+void job_clean(const char *name, const struct job *j) {
+    checks++;
+    if (job_run(j) != OK) {
+        printf("FAIL %s: %s\n", name, status_message());
+        failures++;
+    } else if (!run.completed || run.fault_total) {
+        printf("FAIL %s: unexpected fault (%s): %s\n", name, dev_fault_name(run.faults[0].kind),
+               run.faults[0].text);
+        failures++;
+    }
+}
+
+void job_fault(const char *name, const struct job *j, enum dev_fault_kind kind) {
+    checks++;
+    if (job_run(j) != OK) {
+        printf("FAIL %s: %s\n", name, status_message());
+        failures++;
+    } else if (!run.fault_count || run.faults[0].kind != kind) {
+        printf("FAIL %s: want a fault '%s', got %s%s\n", name, dev_fault_name(kind),
+               run.fault_count ? run.faults[0].text : "none",
+               run.fault_count ? dev_fault_name(run.faults[0].kind) : "");
+        failures++;
+    }
+}

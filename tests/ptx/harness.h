@@ -1,0 +1,49 @@
+/*
+ * tests/ptx/harness.h - run a few lines of PTX and look at what they did.
+ *
+ * The body of a kernel is wrapped in an entry `k` with parameters out, in (u64) and n (u32) and
+ * registers %p0-9, %h0-9 (16 bits), %r0-29, %d0-19 (64), %f0-9 (f32).  %d0 holds out, %d1 in, %r0
+ * n, %r1 the thread's number in its block, %r2 in the grid, %d2 the address of out[grid thread]
+ * (u32).
+ */
+#ifndef TESTS_PTX_HARNESS_H
+#define TESTS_PTX_HARNESS_H
+
+#include <stdint.h>
+
+#include "device/device.h"
+
+struct job {
+    const char *declare; /* variables inside the entry, or NULL */
+    const char *module;  /* module-scope declarations, or NULL */
+    const char *body;
+    unsigned blocks, threads; /* 0: 1 */
+    size_t dynamic_shared;
+    uint32_t n;
+    const uint32_t *in;
+    size_t in_words, out_words;
+    size_t in_written; /* words of `in` that are written; the rest stays poison */
+    bool shadow;
+    uint64_t seed, insn_budget, memory_budget;
+};
+
+#define OUT_WORDS 4096
+
+extern const char *job_device;  /* where jobs run: "cpu" */
+extern struct dev_run run;      /* of the last job */
+extern uint32_t out[OUT_WORDS]; /* its output; unwritten words are 0xffffffff */
+extern unsigned failures, checks;
+
+status_t job_run(const struct job *j);
+/* Run and expect a clean end. */
+void job_clean(const char *name, const struct job *j);
+/* Run and expect a fault of this kind (first of its records). */
+void job_fault(const char *name, const struct job *j, enum dev_fault_kind kind);
+
+#define CHECK_EQ(got, want, name) \
+    check_eq((unsigned long long)(got), (unsigned long long)(want), name, __FILE__, __LINE__)
+void check_eq(unsigned long long got, unsigned long long want, const char *name, const char *file,
+              int line);
+int report(void); /* prints the count; the exit code */
+
+#endif

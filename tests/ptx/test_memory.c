@@ -1,0 +1,251 @@
+/*
+ * test_memory.c - spaces, widths, vectors, atomics, and every way an access can be wrong.
+ *
+ *   test_memory --device cuda:0     what has a result, on a GPU
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/ptx/harness.h"
+
+#define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
+
+static uint32_t ramp[1024];
+
+static void test_widths(void) {
+    static const uint32_t bytes[] = {0x80ff7f01, 0xfedcba98, 0x00008000, 0x12345678};
+    struct job j = {.in = bytes,
+                    .in_words = 4,
+                    .body =
+                        "ld.global.u8 %r4, [%d1+2];\nst.global.u32 [%d0], %r4;\nld.global.s8 %r4, "
+                        "[%d1+2];\nst.global.u32 [%d0+4], %r4;\n"
+                        "ld.global.u16 %r4, [%d1+8];\nst.global.u32 [%d0+8], %r4;\nld.global.s16 "
+                        "%r4, [%d1+8];\nst.global.u32 [%d0+12], %r4;\n"
+                        "ld.global.s32 %d4, [%d1+4];\nst.global.u64 [%d0+16], %d4;\nld.global.u32 "
+                        "%d4, [%d1+4];\nst.global.u64 [%d0+24], %d4;\n"
+                        "ld.global.b64 %d4, [%d1+8];\nst.global.b64 [%d0+32], %d4;\nld.global.u8 "
+                        "%h1, [%d1+3];\ncvt.u32.u16 %r4, %h1;\n"
+                        "st.global.u32 [%d0+40], %r4;\nmov.u32 %r4, 0x1234;\nst.global.u8 "
+                        "[%d0+44], %r4;\nst.global.u8 [%d0+45], %r4;\n"
+                        "mov.u16 %h2, 0x5678;\nst.global.u16 [%d0+46], %h2;\nldu.global.u32 %r4, "
+                        "[%d1+12];\nst.global.u32 [%d0+48], %r4;\n"
+                        "prefetch.global.L2 [%d1];\nld.s8 %r4, [%d1+3];\nst.u32 [%d0+52], %r4;\n"};
+    job_clean("widths", &j);
+    static const uint32_t want[] = {0xff,       0xffffffff, 0x8000,     0xffff8000, 0xfedcba98,
+                                    0xffffffff, 0xfedcba98, 0,          0x00008000, 0x12345678,
+                                    0x80,       0x56783434, 0x12345678, 0xffffff80};
+    for (unsigned i = 0; i < sizeof want / sizeof *want; i++)
+        CHECK_EQ(out[i], want[i], "widths");
+}
+
+static void test_vectors(void) {
+    struct job j = {
+        .threads = 40,
+        .in = ramp,
+        .in_words = 160,
+        .body = "mul.wide.u32 %d3, %r1, 16;\nadd.u64 %d3, %d3, %d1;\nld.global.v4.u32 {%r4, %r5, "
+                "%r6, %r7}, [%d3];\n"
+                "mul.wide.u32 %d4, %r1, 32;\nadd.u64 %d4, %d4, %d0;\nst.global.v4.b32 [%d4], {%r7, "
+                "%r6, %r5, %r4};\n"
+                "ld.global.v2.u64 {%d5, %d6}, [%d3];\nld.global.v2.b32 {%r8, %r9}, [%d3+8];\n"
+                "st.global.v2.u64 [%d4+16], {%d6, %d5};\nst.global.v2.u32 [%d4+8], {%r9, %r8};\n"};
+    job_clean("vectors", &j);
+    for (unsigned i = 0; i < 40; i++) {
+        const uint32_t *o = out + 8 * i, *in = ramp + 4 * i;
+        const uint32_t want[] = {in[3], in[2], in[3], in[2], in[2], in[3], in[0], in[1]};
+        for (unsigned k = 0; k < 8; k++)
+            CHECK_EQ(o[k], want[k], "vectors");
+    }
+    bool counted = strcmp(job_device, "cpu") == 0;
+    CHECK_EQ(run.bytes_read, counted ? 40 * 40 : 0, "bytes read");
+    CHECK_EQ(run.bytes_written, counted ? 40 * 40 : 0, "bytes written");
+}
+
+static void test_spaces(void) {
+    struct job j = {
+        .threads = 40,
+        .module = ".global .align 4 .u32 g[4] = {7, 8, 9, 10};\n"
+                  ".const .align 4 .u32 c[4] = {100, 200, 300, 400};\n.extern .shared .align 16 "
+                  ".b8 dyn[];",
+        .declare = ".shared .align 4 .b8 s[160];\n.local .align 4 .b8 l[64];",
+        .dynamic_shared = 160,
+        .body = "mov.u64 %d3, s;\ncvta.shared.u64 %d3, %d3;\nmul.wide.u32 %d4, %r1, 4;\nadd.u64 "
+                "%d3, %d3, %d4;\nst.u32 [%d3], %r1;\n"
+                "mov.u32 %r4, dyn;\nmad.lo.u32 %r4, %r1, 4, %r4;\nst.shared.u32 [%r4], 1000;\n"
+                "mov.u64 %d5, l;\nst.local.u32 [%d5+8], %r1;\ncvta.local.u64 %d6, %d5;\nld.u32 "
+                "%r5, [%d6+8];\n"
+                "ld.shared.u32 %r6, [%r4];\nmov.u32 %r7, s;\nmad.lo.u32 %r7, %r1, 4, "
+                "%r7;\nld.shared.u32 %r8, [%r7];\n"
+                "ld.global.u32 %r9, [g+8];\nld.const.u32 %r10, [c+4];\nmov.u64 %d7, "
+                "g;\nld.global.u32 %r11, [%d7+4];\n"
+                "and.b32 %r12, %r1, 3;\nmul.wide.u32 %d8, %r12, 4;\nmov.u64 %d9, c;\nadd.u64 %d9, "
+                "%d9, %d8;\nld.const.u32 %r13, [%d9];\n"
+                "add.u32 %r4, %r5, %r6;\nadd.u32 %r4, %r4, %r8;\nadd.u32 %r4, %r4, %r9;\nadd.u32 "
+                "%r4, %r4, %r10;\n"
+                "add.u32 %r4, %r4, %r11;\nadd.u32 %r4, %r4, %r13;\n" STORE("%r4"),
+        .shadow = true};
+    job_clean("spaces", &j);
+    for (unsigned i = 0; i < 40; i++)
+        CHECK_EQ(out[i], i + 1000 + i + 9 + 200 + 8 + 100 * (i % 4 + 1), "spaces");
+}
+
+/* ---- atomics --------------------------------------------------------------------------------- */
+
+static void test_atomics(void) {
+    static const struct {
+        const char *text;
+        uint32_t start, want;
+    } cases[] = {
+        /* 32 threads with %r1 = 0..31 */
+        {"atom.global.add.u32 %r4, [%d1], %r1;", 5, 5 + 496},
+        {"red.global.add.s32 [%d1], %r1;", 5, 5 + 496},
+        {"atom.global.min.u32 %r4, [%d1], %r1;", 17, 0},
+        {"atom.global.min.s32 %r4, [%d1], %r1;", 0xfffffff0, 0xfffffff0},
+        {"atom.global.max.u32 %r4, [%d1], %r1;", 17, 31},
+        {"atom.global.max.s32 %r4, [%d1], %r1;", 0xfffffff0, 31},
+        {"atom.global.inc.u32 %r4, [%d1], 9;", 5,
+         7}, /* 5 .. 9, 0 .. 9, 0 .. 9, 0 .. 6 and one more */
+        {"atom.global.dec.u32 %r4, [%d1], 9;", 5, 3},
+        {"atom.global.and.b32 %r4, [%d1], %r1;", 0xff, 0},
+        {"atom.global.or.b32 %r4, [%d1], %r1;", 0x100, 0x11f},
+        {"atom.global.xor.b32 %r4, [%d1], %r1;", 0x55, 0x55},
+        {"atom.global.exch.b32 %r4, [%d1], 77;", 1, 77},
+        {"atom.global.cas.b32 %r4, [%d1], 3, 1000;", 3, 1000},
+    };
+    char body[256];
+    for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {
+        snprintf(body, sizeof body,
+                 "%s\nbar.sync 0;\nld.global.u32 %%r5, [%%d1];\nst.global.u32 [%%d2], %%r5;\n",
+                 cases[k].text);
+        struct job j = {
+            .threads = 32, .in = &cases[k].start, .in_words = 1, .body = body, .shadow = true};
+        job_clean(cases[k].text, &j);
+        CHECK_EQ(out[3], cases[k].want, cases[k].text);
+    }
+    static const uint32_t wide[] = {0xffffffff, 1};
+    struct job j64 = {.threads = 32,
+                      .in = wide,
+                      .in_words = 2,
+                      .body = "cvt.u64.u32 %d3, %r1;\natom.global.add.u64 %d4, [%d1], "
+                              "%d3;\nbar.sync 0;\nld.global.u32 %r5, [%d1+4];\n" STORE("%r5")};
+    job_clean("atom.add.u64", &j64);
+    CHECK_EQ(out[0], 2, "atom.add.u64");
+}
+
+static void test_atomic_floats(void) {
+    /* Global: subnormal operands and results are flushed; shared: kept.  1 + 2^-24 rounds to 1. */
+    static const uint32_t start[] = {0x00000005, 0x3f800000};
+    struct job j = {.in = start,
+                    .in_words = 2,
+                    .declare = ".shared .align 4 .b8 s[4];",
+                    .body = "mov.b32 %f1, 0x00000003;\nmov.b32 %f2, "
+                            "0x33800000;\natom.global.add.f32 %f3, [%d1], %f1;\n"
+                            "atom.global.add.f32 %f4, [%d1+4], %f2;\nld.global.u32 %r4, "
+                            "[%d1];\nld.global.u32 %r5, [%d1+4];\n"
+                            "mov.u32 %r6, 5;\nst.shared.u32 [s], %r6;\natom.shared.add.f32 %f5, "
+                            "[s], %f1;\nld.shared.u32 %r7, [s];\n"
+                            "st.global.f32 [%d0], %f3;\nst.global.u32 [%d0+4], %r4;\nst.global.u32 "
+                            "[%d0+8], %r5;\nst.global.u32 [%d0+12], %r7;\n"};
+    job_clean("atom.add.f32", &j);
+    CHECK_EQ(out[0], 5, "the old value is not flushed");
+    CHECK_EQ(out[1], 0, "global flushes");
+    CHECK_EQ(out[2], 0x3f800000, "rounds to nearest even");
+    CHECK_EQ(out[3], 8, "shared keeps subnormals");
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static void test_bounds(void) {
+    struct job past = {
+        .threads = 64,
+        .in = ramp,
+        .in_words = 60,
+        .body =
+            "mul.wide.u32 %d3, %r1, 4;\nadd.u64 %d3, %d3, %d1;\nld.global.u32 %r4, [%d3];\n" STORE(
+                "%r4")};
+    for (int shadow = 0; shadow < 2; shadow++) {
+        past.shadow = shadow;
+        job_fault("read past the end", &past, FAULT_OUT_OF_BOUNDS);
+        CHECK_EQ(run.faults[0].thread[0], 60, "read past the end");
+        CHECK_EQ(run.completed, 0, "read past the end stops");
+        CHECK_EQ(strstr(run.faults[0].text, "past the end of a buffer of 240 bytes") != NULL, 1,
+                 run.faults[0].text);
+    }
+    struct job before = {.in = ramp, .in_words = 4, .body = "st.global.u32 [%d1+-4], %r1;\n"};
+    job_fault("write before the start", &before, FAULT_OUT_OF_BOUNDS);
+    struct job wild = {.in = ramp,
+                       .in_words = 4,
+                       .body = "mov.u64 %d3, 0xdeadbeef00;\nld.global.u64 %d4, [%d3];\n"};
+    job_fault("wild address", &wild, FAULT_OUT_OF_BOUNDS);
+    struct job null = {.body = "mov.u64 %d3, 0;\nld.u32 %r4, [%d3];\n"};
+    job_fault("null", &null, FAULT_OUT_OF_BOUNDS);
+    struct job top = {.body = "mov.u64 %d3, -4;\nld.global.u32 %r4, [%d3];\n"};
+    job_fault("last address", &top, FAULT_OUT_OF_BOUNDS);
+    struct job straddle = {
+        .in = ramp, .in_words = 3, .body = "ld.global.v2.u32 {%r4, %r5}, [%d1+8];\n"};
+    job_fault("straddles the end", &straddle, FAULT_OUT_OF_BOUNDS);
+    struct job shared = {
+        .threads = 33,
+        .declare = ".shared .align 4 .b8 s[128];",
+        .body = "mov.u32 %r4, s;\nmad.lo.u32 %r4, %r1, 4, %r4;\nst.shared.u32 [%r4], %r1;\n"};
+    job_fault("shared past the end", &shared, FAULT_OUT_OF_BOUNDS);
+    CHECK_EQ(run.faults[0].thread[0], 32, "shared past the end");
+    struct job local = {.declare = ".local .align 4 .b8 l[16];",
+                        .body = "mov.u64 %d3, l;\nst.local.u32 [%d3+16], %r1;\n"};
+    job_fault("local past the end", &local, FAULT_OUT_OF_BOUNDS);
+    struct job constant = {.module = ".const .u32 c = 5;",
+                           .body =
+                               "mov.u64 %d3, c;\ncvta.const.u64 %d3, %d3;\nst.u32 [%d3], %r1;\n"};
+    job_fault("store to const", &constant, FAULT_OUT_OF_BOUNDS);
+    struct job atomic = {
+        .in = ramp, .in_words = 1, .body = "atom.global.add.u32 %r4, [%d1+4], 1;\n"};
+    job_fault("atomic past the end", &atomic, FAULT_OUT_OF_BOUNDS);
+    struct job empty = {.body = "ld.global.u32 %r4, [%d1];\n"};
+    job_fault("a buffer of size 0", &empty, FAULT_OUT_OF_BOUNDS);
+}
+
+static void test_alignment(void) {
+    struct job j = {.threads = 32,
+                    .in = ramp,
+                    .in_words = 100,
+                    .body = "mul.wide.u32 %d3, %r1, 4;\nadd.u64 %d3, %d3, %d1;\nld.global.v2.u32 "
+                            "{%r4, %r5}, [%d3];\n"};
+    job_fault("misaligned vector", &j, FAULT_MISALIGNED);
+    CHECK_EQ(run.faults[0].thread[0], 1, "misaligned vector");
+    struct job one = {.in = ramp, .in_words = 4, .body = "st.global.u32 [%d1+2], %r1;\n"};
+    job_fault("misaligned store", &one, FAULT_MISALIGNED);
+    struct job shared = {.declare = ".shared .align 4 .b8 s[8];",
+                         .body = "ld.shared.u32 %r4, [s+1];\n"};
+    job_fault("misaligned shared", &shared, FAULT_MISALIGNED);
+}
+
+static void test_results(void) {
+    test_widths();
+    test_vectors();
+    test_spaces();
+    test_atomics();
+    test_atomic_floats();
+}
+
+int main(int argc, char **argv) {
+    static const char *const levels[] = {"v2", "v3", "v4"};
+    for (uint32_t i = 0; i < 1024; i++)
+        ramp[i] = i * 3 + 1;
+    if (argc == 3 && strcmp(argv[1], "--device") == 0) {
+        job_device = argv[2];
+        test_results();
+        return report();
+    }
+    for (int i = 0; i < 3; i++) {
+        setenv("ASSAY_ISA", levels[i], 1);
+        struct device *dev;
+        if (device_open(&dev, "cpu", NULL) != OK)
+            continue;
+        device_close(dev);
+        test_results();
+        test_bounds();
+        test_alignment();
+    }
+    return report();
+}

@@ -1,0 +1,339 @@
+/*
+ * test_rows.c - every arithmetic row of opcodes.def against references that are not the emulator.
+ *
+ *   test_rows              on the emulator, on every x86-64 level of this machine
+ *   test_rows --device D [N]   on device D (cuda:0: is the reference what the hardware does?);
+ *                          show up to N differences of each case
+ *
+ * Also: every row has a case here or is named in `elsewhere` with the test that covers it, and each
+ * case is indeed parsed as its row.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "device/device.h"
+#include "tests/ptx/rows.h"
+
+static const struct row_list *const lists[] = {&rows_f32,  &rows_f64, &rows_int,
+                                               &rows_bits, &rows_cvt, &rows_compare};
+
+static const struct {
+    enum ptx_op op;
+    const char *test;
+} elsewhere[] = {
+    {PTX_OP_EX2_F32, "test_mufu"},      {PTX_OP_LG2_F32, "test_mufu"},
+    {PTX_OP_RCPA_F32, "test_mufu"},     {PTX_OP_RSQRT_F32, "test_mufu"},
+    {PTX_OP_LD, "test_memory"},         {PTX_OP_LDU, "test_memory"},
+    {PTX_OP_ST, "test_memory"},         {PTX_OP_PREFETCH, "test_memory"},
+    {PTX_OP_ATOM, "test_memory"},       {PTX_OP_ATOM_CAS, "test_memory"},
+    {PTX_OP_RED, "test_memory"},        {PTX_OP_SHFL, "test_warp"},
+    {PTX_OP_VOTE_BALLOT, "test_warp"},  {PTX_OP_VOTE, "test_warp"},
+    {PTX_OP_MATCH, "test_warp"},        {PTX_OP_ACTIVEMASK, "test_warp"},
+    {PTX_OP_REDUX, "test_warp"},        {PTX_OP_BAR_WARP, "test_warp"},
+    {PTX_OP_BAR, "test_warp"},          {PTX_OP_BARRIER, "test_warp"},
+    {PTX_OP_BAR_RED_POPC, "test_warp"}, {PTX_OP_BAR_RED_PRED, "test_warp"},
+    {PTX_OP_MEMBAR, "test_warp"},       {PTX_OP_FENCE, "test_warp"},
+    {PTX_OP_BRA, "test_warp"},          {PTX_OP_RET, "test_warp"},
+    {PTX_OP_EXIT, "test_warp"},         {PTX_OP_TRAP, "test_warp"},
+    {PTX_OP_BRKPT, "test_warp"},        {PTX_OP_NANOSLEEP, "test_warp"},
+};
+
+static unsigned failures, checks, show = 3;
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const uint32_t special_f32[] = {
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff, 0x00800000, 0x80800000,
+    0x00400000, 0x3f800000, 0xbf800000, 0x3f800001, 0x3f7fffff, 0x3f000000, 0xbf000000, 0x3fc00000,
+    0x40200000, 0xc0200000, 0x40600000, 0x40000000, 0x4b000000, 0x4b000001, 0x4b7fffff, 0x4b800000,
+    0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001, 0x4f7fffff, 0x4f800000, 0x5f000000, 0x5f800000,
+    0xdf000000, 0x7f7fffff, 0xff7fffff, 0x7f000000, 0x7f800000, 0xff800000, 0x7fffffff, 0x7fc12345,
+    0xffc00001, 0x7f800001, 0xff812345, 0x40490fdb, 0x3eaaaaab, 0x34000000, 0x33800000, 0x33800001,
+    0x7e800000, 0x7e800001, 0x1a800000, 0x0c000000, 0x437f8000, 0x43000000, 0x42fe0000, 0xc2fc0000,
+    0xc3150000, 0x46fffe00};
+
+static const uint64_t special_f64[] = {
+    0x0000000000000000, 0x8000000000000000, 0x0000000000000001, 0x800fffffffffffff,
+    0x0010000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x3ff0000000000001,
+    0x3fefffffffffffff, 0x3fe0000000000000, 0xbfe0000000000000, 0x3ff8000000000000,
+    0x4004000000000000, 0xc004000000000000, 0x4330000000000000, 0x4340000000000000,
+    0x41dfffffffc00000, 0x41e0000000000000, 0xc1e0000000200000, 0x41efffffffe00000,
+    0x41f0000000000000, 0x43e0000000000000, 0xc3e0000000000000, 0x43f0000000000000,
+    0x7fefffffffffffff, 0xffefffffffffffff, 0x7ff0000000000000, 0xfff0000000000000,
+    0x7fffffffffffffff, 0x7ff8000000012345, 0x7ff0000000000001, 0xfff4000000000001,
+    0x47efffffe0000000, 0x47effffff0000000, 0x3810000000000000, 0x380fffffffffffff,
+    0x36a0000000000000, 0x3690000000000000, 0x3690000000000001, 0x406fe00000000000};
+
+static const uint64_t special_int[] = {0,
+                                       1,
+                                       2,
+                                       3,
+                                       7,
+                                       0x7f,
+                                       0x80,
+                                       0xff,
+                                       0x100,
+                                       0x7fff,
+                                       0x8000,
+                                       0x8001,
+                                       0xffff,
+                                       0x10000,
+                                       0x7fffffff,
+                                       0x80000000,
+                                       0x80000001,
+                                       0xffffffff,
+                                       0x100000000,
+                                       0x7fffffffffffffff,
+                                       0x8000000000000000,
+                                       0x8000000000000001,
+                                       0xffffffffffffffff,
+                                       0xfffffffffffffffe,
+                                       0xffffffff80000000,
+                                       0xffffffff7fffffff,
+                                       0xffffffffffff8000,
+                                       0xffffffffffffff80,
+                                       0x0123456789abcdef,
+                                       0x1000001,
+                                       0x1ffffff,
+                                       0x20000000000001,
+                                       0x3fffffffffffff,
+                                       0xffffff7fffffffff,
+                                       0x8000008000000000};
+
+static const uint64_t small[] = {0,  1,  2,  7,  8,  15, 16,  17,  31,  32,  33,  40,
+                                 47, 48, 63, 64, 65, 96, 127, 128, 200, 255, 256, 0xffffffff};
+
+static size_t special_count(char kind) {
+    switch (kind) {
+    case 'f': return COUNT(special_f32);
+    case 'F': return COUNT(special_f64);
+    case 's': return COUNT(small);
+    case 'p': return 2;
+    default: return COUNT(special_int);
+    }
+}
+
+static uint64_t special(char kind, size_t i) {
+    switch (kind) {
+    case 'f': return special_f32[i];
+    case 'F': return special_f64[i];
+    case 's': return small[i];
+    case 'p': return i;
+    default: return special_int[i];
+    }
+}
+
+/* Biased: half of the time near the specials, else any bits; floats with close exponents. */
+static uint64_t random_operand(char kind, struct rng *rng, uint64_t near) {
+    uint64_t any = rng_u64(rng);
+    switch (rng_below(rng, 4)) {
+    case 0: return special(kind, rng_below(rng, special_count(kind)));
+    case 1: /* the neighbourhood of the operand before */
+        if (kind == 'f')
+            return (uint32_t)near ^ (any & 0x80ffffffu);
+        if (kind == 'F')
+            return near ^ (any & 0x801fffffffffffffu);
+        return kind == 's' ? any % 70 : any >> (any % 64);
+    default:
+        if (kind == 's')
+            return any % 70;
+        return kind == 'f' ? (uint32_t)any : kind == 'p' ? any & 1 : any;
+    }
+}
+
+#define RANDOM_VECTORS 2048
+#define MAX_VECTORS 8192
+
+struct vectors {
+    size_t count;
+    uint64_t in[4][MAX_VECTORS];
+};
+
+static void make_vectors(struct vectors *v, const struct row_case *c, uint64_t seed) {
+    struct rng rng = rng_from_seed(seed);
+    size_t inputs = strlen(c->in), product = 1;
+    for (size_t k = 0; k < inputs && k < 2; k++)
+        product *= special_count(c->in[k]);
+    v->count = 0;
+    for (size_t i = 0; i < product + RANDOM_VECTORS && v->count < MAX_VECTORS; i++, v->count++) {
+        size_t rest = i;
+        for (size_t k = 0; k < 4; k++) {
+            char kind = k < inputs ? c->in[k] : 'd';
+            uint64_t x = random_operand(kind, &rng, k ? v->in[k - 1][v->count] : 0x3f800000u);
+            if (k < inputs && k < 2 && i < product) {
+                x = special(kind, rest % special_count(kind));
+                rest /= special_count(kind);
+            }
+            v->in[k][v->count] = x;
+        }
+    }
+}
+
+/* ---- the kernel around the instruction ------------------------------------------------------- */
+
+static const char *const head =
+    ".version 8.6\n.target sm_90\n.address_size 64\n"
+    ".visible .entry row(.param .u64 out, .param .u64 in0, .param .u64 in1, .param .u64 in2,\n"
+    "                    .param .u64 in3, .param .u32 count)\n{\n"
+    ".reg .pred %p<4>, %pr, %qr, %skip;\n.reg .b16 %h<4>, %hr;\n.reg .b32 %w<4>, %wr, %t<4>;\n"
+    ".reg .b64 %d<4>, %dr, %at, %from, %z;\n"
+    "mov.u32 %t0, %ctaid.x;\nmov.u32 %t1, %ntid.x;\nmov.u32 %t2, %tid.x;\n"
+    "mad.lo.u32 %t0, %t0, %t1, %t2;\nld.param.u32 %t1, [count];\n"
+    "setp.ge.u32 %skip, %t0, %t1;\n@%skip bra done;\nmul.wide.u32 %at, %t0, 8;\n";
+
+static const char *const load =
+    "ld.param.u64 %%from, [in%d];\nadd.u64 %%from, %%from, %%at;\nld.global.u64 %%d%d, [%%from];\n"
+    "cvt.u32.u64 %%w%d, %%d%d;\ncvt.u16.u64 %%h%d, %%d%d;\nand.b64 %%z, %%d%d, 1;\n"
+    "setp.ne.u64 %%p%d, %%z, 0;\n";
+
+static const char *result(char out) {
+    switch (out) {
+    case 'w': return "cvt.u64.u32 %dr, %wr;\n";
+    case 'h': return "cvt.u64.u16 %dr, %hr;\n";
+    case 'p': return "selp.u64 %dr, 1, 0, %pr;\n";
+    case 'q': return "selp.u64 %dr, 1, 0, %pr;\nselp.u64 %z, 2, 0, %qr;\nor.b64 %dr, %dr, %z;\n";
+    default: return "";
+    }
+}
+
+static size_t make_kernel(char *text, size_t room, const struct row_case *c) {
+    int n = snprintf(text, room, "%s", head);
+    for (int k = 0; k < 4; k++)
+        n += snprintf(text + n, room - (size_t)n, load, k, k, k, k, k, k, k, k);
+    n += snprintf(text + n, room - (size_t)n,
+                  "%s\n%sld.param.u64 %%from, [out];\nadd.u64 %%from, %%from, %%at;\n"
+                  "st.global.u64 [%%from], %%dr;\ndone:\nret;\n}\n",
+                  c->insn, result(c->out[0]));
+    return (size_t)n;
+}
+
+static status_t run_kernel(uint64_t *got, struct device *dev, const struct row_case *c,
+                           const struct vectors *v) {
+    status_t st = OK;
+    char text[8192];
+    struct dev_image *image = NULL;
+    struct dev_buf *buf[5] = {0};
+    uint64_t address[5];
+    uint32_t count = (uint32_t)v->count;
+    const void *args[6] = {&address[0], &address[1], &address[2], &address[3], &address[4], &count};
+    struct dev_run run;
+    TRY(device_load(&image, dev, c->insn, text, make_kernel(text, sizeof text, c)));
+    for (int k = 0; k < 5; k++) {
+        TRY(device_alloc(&buf[k], dev, v->count * 8));
+        address[k] = buffer_address(buf[k]);
+        if (k)
+            TRY(buffer_write(buf[k], v->in[k - 1], v->count * 8));
+    }
+    struct dev_launch launch = {.image = image,
+                                .entry = "row",
+                                .grid = {(count + 127) / 128, 1, 1},
+                                .block = {128, 1, 1},
+                                .args = args,
+                                .arg_count = 6};
+    TRY(device_launch(&run, dev, &launch));
+    if (!run.completed || run.fault_total)
+        TRY(FAIL(ERR_DEVICE, "%s", run.faults[0].text));
+    TRY(buffer_read(got, buf[0], v->count * 8));
+done:
+    for (int k = 0; k < 5; k++)
+        buffer_free(buf[k]);
+    image_unload(image);
+    return st;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static struct vectors vectors;
+static uint64_t got[MAX_VECTORS];
+
+static void check_case(struct device *dev, const char *where, const struct row_case *c) {
+    unsigned wrong = 0;
+    make_vectors(&vectors, c, 1);
+    checks++;
+    if (run_kernel(got, dev, c, &vectors) != OK) {
+        printf("FAIL %s %s: %s\n", where, c->insn, status_message());
+        failures++;
+        return;
+    }
+    for (size_t i = 0; i < vectors.count; i++) {
+        uint64_t in[4] = {vectors.in[0][i], vectors.in[1][i], vectors.in[2][i], vectors.in[3][i]};
+        uint64_t want = c->ref(c, in);
+        if (got[i] == want)
+            continue;
+        if (wrong++ < show)
+            printf("FAIL %s %s: operands %llx %llx %llx %llx: got %llx, want %llx\n", where,
+                   c->insn, (unsigned long long)in[0], (unsigned long long)in[1],
+                   (unsigned long long)in[2], (unsigned long long)in[3], (unsigned long long)got[i],
+                   (unsigned long long)want);
+    }
+    if (wrong)
+        printf("FAIL %s %s: %u of %zu differ\n", where, c->insn, wrong, vectors.count);
+    failures += wrong > 0;
+}
+
+static bool parses_as(const struct row_case *c) {
+    char text[8192];
+    struct ptx_module *m;
+    bool found = false;
+    if (ptx_module_parse(&m, c->insn, text, make_kernel(text, sizeof text, c)) != OK)
+        return false;
+    for (size_t i = 0; i < m->funcs[0].insn_count; i++)
+        found |= m->funcs[0].insns[i].op == c->op;
+    ptx_module_free(m);
+    return found;
+}
+
+static void check_coverage(void) {
+    bool covered[PTX_OP_COUNT] = {false};
+    for (size_t l = 0; l < COUNT(lists); l++)
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            const struct row_case *c = &lists[l]->cases[i];
+            covered[c->op] = true;
+            if (parses_as(c))
+                continue;
+            printf("FAIL '%s' is not parsed as the row it tests: %s\n", c->insn, status_message());
+            failures++;
+        }
+    for (size_t i = 0; i < COUNT(elsewhere); i++)
+        covered[elsewhere[i].op] = true;
+    for (int op = 0; op < PTX_OP_COUNT; op++)
+        if (!covered[op]) {
+            printf("FAIL row %d of opcodes.def (%s: %s) has no test\n", op, ptx_opcodes[op].name,
+                   ptx_opcodes[op].what);
+            failures++;
+        }
+}
+
+static void check_device(const char *name, const char *where) {
+    struct device *dev;
+    if (device_open(&dev, name, NULL) != OK) {
+        printf("%s: %s\n", where, status_message());
+        failures += strcmp(where, name) == 0; /* a level that this machine lacks is no failure */
+        return;
+    }
+    for (size_t l = 0; l < COUNT(lists); l++)
+        for (size_t i = 0; i < lists[l]->count; i++)
+            check_case(dev, where, &lists[l]->cases[i]);
+    device_close(dev);
+}
+
+int main(int argc, char **argv) {
+    static const char *const levels[] = {"v2", "v3", "v4"};
+    if (argc >= 3 && strcmp(argv[1], "--device") == 0) {
+        show = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : show;
+        check_device(argv[2], argv[2]);
+    } else {
+        check_coverage();
+        for (int i = 0; i < 3; i++) {
+            setenv("ASSAY_ISA", levels[i], 1);
+            check_device("cpu", levels[i]);
+        }
+    }
+    ref_free();
+    printf("%u cases, %u failed\n", checks, failures);
+    return failures != 0;
+}

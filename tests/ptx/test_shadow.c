@@ -1,0 +1,229 @@
+/* test_shadow.c - races and unwritten reads: what must be found, and what must not. */
+#include <string.h>
+
+#include "tests/ptx/harness.h"
+
+#define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
+#define SHARED ".shared .align 4 .b8 s[1024];"
+/* %r4: my shared word; %r5: my neighbour's (lane ^ 1). */
+#define MINE                                                                                     \
+    "mov.u32 %r6, s;\nmad.lo.u32 %r4, %r1, 4, %r6;\nxor.b32 %r5, %r1, 1;\nmad.lo.u32 %r5, %r5, " \
+    "4, %r6;\n"
+
+static const uint32_t zeros[256];
+
+/* ---- races in shared memory ------------------------------------------------------------------ */
+
+static void test_warp_races(void) {
+    struct job racy = {.threads = 32,
+                       .declare = SHARED,
+                       .shadow = true,
+                       .body = MINE
+                       "st.shared.u32 [%r4], %r1;\nld.shared.u32 %r7, [%r5];\n" STORE("%r7")};
+    job_fault("lanes without a barrier", &racy, FAULT_RACE);
+    CHECK_EQ(run.completed, 1, "a race does not stop the launch");
+    struct job synced = racy;
+    synced.body = MINE
+        "st.shared.u32 [%r4], %r1;\nbar.warp.sync -1;\nld.shared.u32 %r7, [%r5];\n" STORE("%r7");
+    job_clean("bar.warp.sync orders", &synced);
+    struct job shuffled = racy;
+    shuffled.body = MINE "st.shared.u32 [%r4], %r1;\nshfl.sync.bfly.b32 %r8, %r1, 1, 31, -1;\n"
+                         "ld.shared.u32 %r7, [%r5];\n" STORE("%r7");
+    job_fault("shfl orders no memory", &shuffled, FAULT_RACE);
+    struct job write_after_read = racy;
+    write_after_read.body =
+        MINE "st.shared.u32 [%r4], %r1;\nbar.warp.sync -1;\nld.shared.u32 %r7, [%r5];\n"
+             "st.shared.u32 [%r4], %r7;\n" STORE("%r7");
+    job_fault("write after an unordered read", &write_after_read, FAULT_RACE);
+    struct job pairs = racy; /* a partial mask orders its lanes, and only them */
+    pairs.body = MINE "and.b32 %r8, %r1, 30;\nshl.b32 %r9, 3, %r8;\nst.shared.u32 [%r4], %r1;\n"
+                      "bar.warp.sync %r9;\nld.shared.u32 %r7, [%r5];\n" STORE("%r7");
+    job_clean("pairs by mask", &pairs);
+    pairs.body =
+        MINE "and.b32 %r8, %r1, 30;\nshl.b32 %r9, 3, %r8;\nst.shared.u32 [%r4], %r1;\n"
+             "bar.warp.sync %r9;\nxor.b32 %r5, %r4, 8;\nld.shared.u32 %r7, [%r5];\n" STORE("%r7");
+    job_fault("outside the mask", &pairs, FAULT_RACE);
+}
+
+static void test_block_races(void) {
+    struct job racy = {
+        .threads = 64,
+        .declare = SHARED,
+        .shadow = true,
+        .body = MINE
+        "xor.b32 %r5, %r4, 128;\nst.shared.u32 [%r4], %r1;\nld.shared.u32 %r7, [%r5];\n" STORE(
+            "%r7")};
+    job_run(&racy);
+    CHECK_EQ(run.fault_count >= 1, 1, "warps without a barrier");
+    struct job synced = racy;
+    synced.body = MINE "xor.b32 %r5, %r4, 128;\nst.shared.u32 [%r4], %r1;\nbar.sync "
+                       "0;\nld.shared.u32 %r7, [%r5];\n" STORE("%r7");
+    job_clean("bar.sync orders", &synced);
+    struct job late = racy; /* the second store races with reads of the other warp */
+    late.body = MINE "xor.b32 %r5, %r4, 128;\nst.shared.u32 [%r4], %r1;\nbar.sync "
+                     "0;\nld.shared.u32 %r7, [%r5];\n"
+                     "st.shared.u32 [%r4], 77;\n" STORE("%r7");
+    job_fault("missing second barrier", &late, FAULT_RACE);
+    for (uint64_t seed = 0; seed < 8;
+         seed++) { /* found under every schedule, clean under every one */
+        late.seed = synced.seed = seed;
+        job_fault("missing second barrier, seeded", &late, FAULT_RACE);
+        job_clean("bar.sync orders, seeded", &synced);
+    }
+    struct job same = {.threads = 64,
+                       .declare = SHARED,
+                       .shadow = true,
+                       .body = "mov.u32 %r7, 5;\nst.shared.u32 [s], %r7;\nbar.sync "
+                               "0;\nld.shared.u32 %r7, [s];\n" STORE("%r7")};
+    job_clean("all store the same value", &same);
+    struct job differ = same;
+    differ.body = "st.shared.u32 [s], %r1;\nbar.sync 0;\nld.shared.u32 %r7, [s];\n" STORE("%r7");
+    job_fault("lanes store different values", &differ, FAULT_RACE);
+    struct job atomic = same;
+    atomic.body =
+        "setp.eq.u32 %p0, %r1, 0;\nmov.u32 %r7, 0;\n@%p0 st.shared.u32 [s], %r7;\nbar.sync 0;\n"
+        "atom.shared.add.u32 %r8, [s], 1;\nbar.sync 0;\nld.shared.u32 %r7, [s];\n" STORE("%r7");
+    job_clean("atomics do not race", &atomic);
+    CHECK_EQ(out[7], 64, "atomics do not race");
+    struct job mixed = same;
+    mixed.body = "atom.shared.exch.b32 %r8, [s], %r1;\nld.shared.u32 %r7, [s];\n" STORE("%r7");
+    job_run(&mixed);
+    unsigned races = 0;
+    for (size_t i = 0; i < run.fault_count; i++)
+        races += run.faults[i].kind == FAULT_RACE;
+    CHECK_EQ(races > 0, 1, "plain read against an atomic");
+    struct job bytes = {.threads = 64,
+                        .declare = SHARED,
+                        .shadow = true,
+                        .body = "mov.u32 %r4, s;\nadd.u32 %r4, %r4, %r1;\nst.shared.u8 [%r4], "
+                                "%r1;\nld.shared.u8 %r7, [%r4];\n" STORE("%r7")};
+    job_clean("bytes of one word", &bytes);
+    struct job reuse = {
+        .threads = 32,
+        .blocks = 4,
+        .declare = SHARED,
+        .shadow = true,
+        .body = MINE
+        "st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 %r7, [%r5];\n" STORE("%r7")};
+    job_clean("each block has its own shared memory", &reuse);
+}
+
+/* ---- races in global memory ------------------------------------------------------------------ */
+
+static void test_grid_races(void) {
+    struct job racy = {
+        .blocks = 2,
+        .threads = 1,
+        .in = zeros,
+        .in_words = 4,
+        .shadow = true,
+        .body = "mov.u32 %r4, %ctaid.x;\nadd.u32 %r4, %r4, 5;\nst.global.u32 [%d1], %r4;\n" STORE(
+            "%r4")};
+    job_fault("two blocks write", &racy, FAULT_RACE);
+    CHECK_EQ(run.faults[0].block[0], 1, "two blocks write");
+    struct job read = racy;
+    read.body = "mov.u32 %r4, %ctaid.x;\nsetp.eq.u32 %p0, %r4, 0;\n@%p0 st.global.u32 [%d1], 9;\n"
+                "ld.global.u32 %r5, [%d1];\n" STORE("%r5");
+    job_fault("a block reads what another wrote", &read, FAULT_RACE);
+    /* threadFenceReduction: partial results, a fence, a counter; the last block adds them up. */
+    struct job last = {.blocks = 4,
+                       .threads = 1,
+                       .in = zeros,
+                       .in_words = 8,
+                       .shadow = true,
+                       .body = "mov.u32 %r4, %ctaid.x;\nadd.u32 %r5, %r4, 1;\nmul.wide.u32 %d3, "
+                               "%r4, 4;\nadd.u64 %d3, %d3, %d1;\n"
+                               "st.global.u32 [%d3+4], %r5;\nmembar.gl;\natom.global.add.u32 %r6, "
+                               "[%d1], 1;\nmov.u32 %r7, 0;\n"
+                               "setp.ne.u32 %p0, %r6, 3;\n@%p0 bra end;\nld.global.v2.u32 {%r8, "
+                               "%r9}, [%d1+8];\nadd.u32 %r7, %r8, %r9;\n"
+                               "ld.global.u32 %r8, [%d1+4];\nadd.u32 %r7, %r7, %r8;\nld.global.u32 "
+                               "%r8, [%d1+16];\nadd.u32 %r7, %r7, %r8;\nend:\n" STORE("%r7")};
+    job_clean("last block, with fence", &last);
+    CHECK_EQ(out[0] + out[1] + out[2] + out[3], 10, "last block, with fence");
+    struct job no_fence = last;
+    char body[2048], *at;
+    strcpy(body, last.body);
+    at = strstr(body, "membar.gl;");
+    memset(at, ' ', 10);
+    no_fence.body = body;
+    job_fault("last block, without fence", &no_fence, FAULT_RACE);
+    struct job two_launches = {.blocks = 1,
+                               .threads = 32,
+                               .in = zeros,
+                               .in_words = 64,
+                               .shadow = true,
+                               .body = "mul.wide.u32 %d3, %r1, 4;\nadd.u64 %d3, %d3, "
+                                       "%d1;\nld.global.u32 %r4, [%d3];\nadd.u32 %r4, %r4, 1;\n"
+                                       "st.global.u32 [%d3], %r4;\n" STORE("%r4")};
+    job_clean("own words", &two_launches);
+}
+
+/* ---- unwritten reads ------------------------------------------------------------------------- */
+
+static void test_unwritten(void) {
+    struct job shared = {.threads = 32,
+                         .declare = SHARED,
+                         .shadow = true,
+                         .body = "ld.shared.u32 %r7, [s+64];\n" STORE("%r7")};
+    job_fault("shared never written", &shared, FAULT_UNWRITTEN);
+    CHECK_EQ(run.completed, 1, "an unwritten read does not stop the launch");
+    struct job global = {
+        .threads = 32,
+        .in = zeros,
+        .in_words = 32,
+        .in_written = 20,
+        .shadow = true,
+        .body =
+            "mul.wide.u32 %d3, %r1, 4;\nadd.u64 %d3, %d3, %d1;\nld.global.u32 %r4, [%d3];\n" STORE(
+                "%r4")};
+    job_fault("global never written", &global, FAULT_UNWRITTEN);
+    CHECK_EQ(run.faults[0].thread[0], 20, "global never written");
+    CHECK_EQ(run.fault_total, 12, "each lane counts");
+    CHECK_EQ(out[25], 0xffffffff, "poison");
+    struct job local = {
+        .declare = ".local .align 4 .b8 l[16];",
+        .shadow = true,
+        .body =
+            "mov.u64 %d3, l;\nst.local.u32 [%d3], %r1;\nld.local.u32 %r4, [%d3+4];\n" STORE("%r4")};
+    job_fault("local never written", &local, FAULT_UNWRITTEN);
+    struct job half = {.declare = SHARED,
+                       .shadow = true,
+                       .body = "st.shared.u16 [s], %h1;\nld.shared.u32 %r4, [s];\n" STORE("%r4")};
+    job_fault("half written", &half, FAULT_UNWRITTEN);
+    struct job fresh = {.blocks = 2,
+                        .declare = SHARED,
+                        .shadow = true,
+                        .body = /* block 0's writes are not block 1's */
+                        "mov.u32 %r4, %ctaid.x;\nsetp.eq.u32 %p0, %r4, 0;\n@%p0 st.shared.u32 [s], "
+                        "%r4;\nld.shared.u32 %r5, [s];\n" STORE("%r5")};
+    job_fault("shared of an earlier block", &fresh, FAULT_UNWRITTEN);
+    CHECK_EQ(run.faults[0].block[0], 1, "shared of an earlier block");
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void test_events(void) {
+    struct job j = {
+        .threads = 32,
+        .shadow = true,
+        .body =
+            "mov.b32 %f1, 0x7f800000;\nsub.f32 %f2, %f1, %f1;\nadd.f32 %f3, %f2, %f2;\nmov.b32 "
+            "%f4, 0x7f7fffff;\n"
+            "add.f32 %f5, %f4, %f4;\nmov.b32 %f6, 0x00000005;\nadd.ftz.f32 %f7, %f6, %f6;\nmov.b32 "
+            "%f8, 0x00800000;\n"
+            "mul.ftz.f32 %f9, %f8, 0f3F000000;\nmul.ftz.f32 %f9, %f8, 0f00000000;\n" STORE("%r1")};
+    job_clean("events", &j);
+    CHECK_EQ(run.events.nan_born, 32, "NaN born: Inf - Inf, but not NaN + NaN");
+    CHECK_EQ(run.events.inf_born, 32, "Inf born");
+    CHECK_EQ(run.events.subnormal_flushed, 64, "an operand and a result flushed");
+}
+
+int main(void) {
+    test_warp_races();
+    test_block_races();
+    test_grid_races();
+    test_unwritten();
+    test_events();
+    return report();
+}
