@@ -1,0 +1,34 @@
+/* kernels/kernel.h - a manifest entry understood: names resolved, expressions compiled. */
+#ifndef KERNELS_KERNEL_H
+#define KERNELS_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernels/catalogue.h"
+#include "kernels/expr.h"
+#include "kernels/launch.h"
+#include "kernels/manifest.h"
+#include "kernels/range.h"
+
+struct kernel_detail {
+    const struct manifest_file *file;
+    size_t index; /* in the manifest: "kernels[index]" */
+    char *image_path;
+    struct range rows, cols;
+    size_t launch_count, scratch_count;
+    struct kernel_launch launches[KERNEL_MAX_LAUNCHES];
+    struct expr **scratch; /* bytes of each scratch buffer */
+    const struct manifest_numerics *numerics;
+    struct expr *sum_height, *rescales; /* NULL: 0 */
+};
+
+/*
+ * Understand entry `index` of a manifest, which must outlive it.  Checks all that can be checked
+ * without the image's text: names, numbers, expressions (also by evaluating them at two accepted
+ * shapes), that the image is there.  ERR_SYNTAX, ERR_IO, ERR_NOMEM, with path and line.
+ */
+MUST_CHECK status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_t index);
+void kernel_free(struct kernel *kernel); /* NULL is fine */
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Rung 4.  The states are joined by shuffles, within and then across warps: one block barrier
+ * instead of nine.  And an entry is pushed by joining the state {x, 1}, which takes one expf
+ * instead of two, because whichever of the two has the larger maximum has the factor 1.  That
+ * shortcut takes the term of a +Inf for 1, where it is exp(Inf - Inf); `m - m`, NaN for an
+ * infinite maximum and 0 for any other, puts it right once per row.
+ */
+#include "kernels/softmax/online.cuh"
+
+extern "C" __global__ void softmax_online_shuffle_f32(const float *__restrict__ x,
+                                                      float *__restrict__ y, int cols) {
+    __shared__ Online part[WARPS];
+    const float *row = x + (size_t)blockIdx.x * cols;
+    float *out = y + (size_t)blockIdx.x * cols;
+    const int tid = threadIdx.x;
+
+    Online s = online_empty();
+    for (int i = tid; i < cols; i += BLOCK)
+        s = online_join(s, Online{row[i], 1.0f});
+    s = online_warp(s);
+    if (tid % WARP == 0)
+        part[tid / WARP] = s;
+    __syncthreads();
+    s = part[tid % WARPS];
+    for (int offset = WARPS / 2; offset > 0; offset /= 2)
+        s = online_join(s, online_shuffle_xor(s, offset));
+    s.l += s.m - s.m;
+
+    for (int i = tid; i < cols; i += BLOCK)
+        out[i] = expf(row[i] - s.m) / s.l;
+}

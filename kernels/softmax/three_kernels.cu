@@ -1,0 +1,47 @@
+/*
+ * Rung 1.  The definition, one kernel per step: row maxima, row sums of exp(x - max), quotients; m
+ * and l travel through global memory.  x is read three times and expf taken twice per entry, but
+ * each kernel is trivial, the last one has a thread per entry, and the sum knows its final maximum,
+ * so no term is ever rescaled: numerically the cleanest rung.
+ */
+#include "kernels/softmax/row.cuh"
+
+extern "C" __global__ void softmax_three_kernels_max_f32(const float *__restrict__ x,
+                                                         float *__restrict__ m, int cols) {
+    __shared__ float part[BLOCK];
+    const float *row = x + (size_t)blockIdx.x * cols;
+
+    float max = NEG_INF;
+    for (int i = threadIdx.x; i < cols; i += BLOCK)
+        max = fmaxf(max, row[i]);
+    max = block_tree<RowMax>(max, part);
+    if (threadIdx.x == 0)
+        m[blockIdx.x] = max;
+}
+
+extern "C" __global__ void softmax_three_kernels_sum_f32(const float *__restrict__ x,
+                                                         const float *__restrict__ m,
+                                                         float *__restrict__ l, int cols) {
+    __shared__ float part[BLOCK];
+    const float *row = x + (size_t)blockIdx.x * cols;
+    const float max = m[blockIdx.x];
+
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < cols; i += BLOCK)
+        sum += expf(row[i] - max);
+    sum = block_tree<RowSum>(sum, part);
+    if (threadIdx.x == 0)
+        l[blockIdx.x] = sum;
+}
+
+extern "C" __global__ void softmax_three_kernels_write_f32(const float *__restrict__ x,
+                                                           const float *__restrict__ m,
+                                                           const float *__restrict__ l,
+                                                           float *__restrict__ y, int cols) {
+    const int i = blockIdx.y * BLOCK + threadIdx.x;
+
+    if (i < cols) {
+        const size_t at = (size_t)blockIdx.x * cols + i;
+        y[at] = expf(x[at] - m[blockIdx.x]) / l[blockIdx.x];
+    }
+}
