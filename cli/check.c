@@ -1,0 +1,186 @@
+/* cli/check.c - assay check: one kernel on one case. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "gate/run.h"
+
+struct check_args {
+    struct cli_args common;
+    const char *kernel, *device;
+    const char *fill; /* a fill's name, or "help" */
+    const char *path; /* of the input x */
+    bool has_shape, has_seed, has_rows, order, json;
+    struct case_dims dims;
+    uint64_t seed;
+    size_t first_row, row_count;
+};
+
+enum { KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_JSON };
+
+static const struct argp_option options[] = {
+    {"fill", KEY_FILL, "NAME", 0, "Make the input by this rule; `--fill help` lists the rules", 1},
+    {"shape", KEY_SHAPE, "RxC", 0, "Rows and columns of a fill", 1},
+    {"seed", KEY_SEED, "N", 0, "Seed of a fill (default 1)", 1},
+    {"input", 'i', "NAME=FILE", 0, "Take the input NAME (x) from a 2-d .npy file", 2},
+    {"rows", KEY_ROWS, "FIRST:COUNT", 0, "Only these rows of the file", 2},
+    {"order", KEY_ORDER, NULL, 0,
+     "Check instead that the result does not depend on order, schedule and neighbours", 3},
+    {"device", 'd', "DEVICE", 0, "cpu (default), cpu:sm_80, cuda:0", 3},
+    {"json", KEY_JSON, NULL, 0, "Print the kernel's object of results.json", 3},
+    CLI_COMMON_OPTIONS,
+    {0},
+};
+
+static status_t parse_input(struct check_args *args, const char *text) {
+    if (strncmp(text, "x=", 2) != 0 || text[2] == '\0')
+        return FAIL(ERR_USAGE, "-i '%s': expected x=FILE.npy, as the input of a row op is x", text);
+    if (args->path)
+        return FAIL(ERR_USAGE, "-i '%s': x is given twice", text);
+    args->path = text + 2;
+    return OK;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    struct check_args *args = state->input;
+    switch (key) {
+    case KEY_FILL:
+        args->fill = arg;
+        return 0;
+    case KEY_SHAPE:
+        args->has_shape = true;
+        return cli_stop(state, cli_pair(&args->dims.rows, &args->dims.cols, "--shape", arg, 'x'));
+    case KEY_SEED:
+        args->has_seed = true;
+        return cli_stop(state, cli_number(&args->seed, "--seed", arg, 0, UINT64_MAX));
+    case KEY_ROWS:
+        args->has_rows = true;
+        return cli_stop(state, cli_pair(&args->first_row, &args->row_count, "--rows", arg, ':'));
+    case KEY_ORDER:
+        args->order = true;
+        return 0;
+    case KEY_JSON:
+        args->json = true;
+        return 0;
+    case 'i':
+        return cli_stop(state, parse_input(args, arg));
+    case 'd':
+        args->device = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (args->kernel)
+            return cli_other_key(key, arg, state);
+        args->kernel = arg;
+        return 0;
+    default:
+        return cli_other_key(key, arg, state);
+    }
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .help_filter = cli_help_filter,
+    .args_doc = "KERNEL",
+    .doc =
+        "Run one kernel on one case, judge it and print max ulp, max rel, max rho, the verdict and "
+        "the worst element.\v"
+        "A case is a fill (--fill NAME --shape RxC --seed N), the same bits on every machine, or a "
+        "file (-i x=FILE.npy).  A budget ratio rho above 1 is a failure.  Exit code 1 unless the "
+        "verdict is PASS.",
+};
+
+static void list_fills(void) {
+    for (const struct fill *f = fills; f->name; f++)
+        printf("%-16s %s\n%-16s %s\n", f->name, f->values, "", f->purpose);
+}
+
+/* What the options say together: exactly one source of input. */
+static status_t check_usage(const struct check_args *args) {
+    if (!args->kernel)
+        return FAIL(ERR_USAGE, "check: no kernel named (see assay list)");
+    if (!args->fill == !args->path)
+        return FAIL(ERR_USAGE, "check: expected either --fill NAME --shape RxC or -i x=FILE.npy");
+    if (args->fill && !args->has_shape)
+        return FAIL(ERR_USAGE, "check: --fill needs --shape RxC");
+    if (args->fill && args->has_rows)
+        return FAIL(ERR_USAGE, "check: --rows goes with -i, not with --fill");
+    if (args->has_rows && args->row_count == 0)
+        return FAIL(ERR_USAGE, "check: --rows with a count of 0");
+    if (args->path && (args->has_shape || args->has_seed))
+        return FAIL(ERR_USAGE, "check: --shape and --seed go with --fill, not with -i");
+    return OK;
+}
+
+static status_t make_case(struct test_case *out, const struct check_args *args,
+                          const struct kernel *kernel) {
+    if (args->path)
+        return case_from_npy(out, args->path, kernel->in, args->first_row, args->row_count);
+    const struct fill *fill = fill_find(args->fill);
+    if (!fill)
+        return FAIL(ERR_USAGE, "--fill '%s': there is no such fill (see --fill help)", args->fill);
+    return case_from_fill(out, fill, kernel->in, args->dims, args->seed);
+}
+
+/* The report of a gate with one case. */
+static status_t check_case(struct kernel_report *report, struct loaded_kernel *lk, enum check check,
+                           const struct test_case *c) {
+    struct outcome outcome;
+    char line[CASE_LINE_SIZE];
+    status_t st = OK;
+    check_line(line, sizeof line, check, c);
+    TRY(file_sha256(report->image_sha256, report->kernel->image));
+    TRY(gate_check(&outcome, lk, check, c));
+    TRY(kernel_report_add(report, check, line, &outcome));
+    TRY(kernel_report_finish(report));
+done:
+    return st;
+}
+
+static status_t check(const struct check_args *args, bool *passed) {
+    struct catalogue *cat = NULL;
+    struct device *device = NULL;
+    struct loaded_kernel *lk = NULL;
+    struct test_case c = {0};
+    struct kernel_report report = {0};
+    status_t st = OK;
+    TRY(check_usage(args));
+    TRY(cli_catalogue(&cat, &args->common));
+    const struct kernel *kernel = catalogue_find(cat, args->kernel);
+    if (!kernel)
+        TRY(FAIL(ERR_USAGE, "there is no kernel '%s' among %zu (see assay list)", args->kernel,
+                 catalogue_count(cat)));
+    kernel_report_init(&report, kernel);
+    TRY(make_case(&c, args, kernel));
+    TRY(gate_device(&device, args->device));
+    TRY(kernel_load(&lk, device, kernel));
+    TRY(check_case(&report, lk, args->order ? CHECK_ORDER : CHECK_BOUND, &c));
+    if (args->json)
+        TRY(report_check_json(stdout, &report));
+    else
+        report_check(stdout, &report);
+    *passed = report.verdict == VERDICT_PASS;
+done:
+    if (lk)
+        kernel_unload(lk);
+    device_close(device);
+    kernel_report_clear(&report);
+    case_clear(&c);
+    catalogue_free(cat);
+    oracle_thread_done();
+    return st;
+}
+
+int verb_check(int argc, char **argv) {
+    struct check_args args = {.device = "cpu", .seed = 1};
+    bool passed = true;
+    status_t st = cli_parse(&argp, argc, argv, &args);
+    if (st == OK && !args.common.help) {
+        if (args.fill && strcmp(args.fill, "help") == 0)
+            list_fills();
+        else
+            st = check(&args, &passed);
+    }
+    cli_args_clear(&args.common);
+    return st != OK ? cli_error(st) : passed ? EXIT_PASSED : EXIT_CHECK_FAILED;
+}

@@ -1,0 +1,181 @@
+/* cli/gate.c - assay gate: kernels through a suite. */
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "gate/journal.h"
+#include "gate/run.h"
+
+#define MAX_THREADS 256
+
+struct gate_args {
+    struct cli_args common;
+    struct strings globs;
+    const char *device, *dir;
+    enum suite suite;
+    uint64_t seed, threads;
+};
+
+enum { KEY_SUITE = CLI_KEY_FIRST, KEY_SEED };
+
+static const struct argp_option options[] = {
+    {"kernel", 'k', "GLOB", 0,
+     "Only kernels whose name matches; may be repeated.  A planted fault is chosen by a GLOB that "
+     "matches no honest kernel, such as '*faulty*'",
+     1},
+    {"device", 'd', "DEVICE", 0, "cpu (default), cpu:sm_80, cuda:0", 1},
+    {"suite", KEY_SUITE, "NAME", 0, "quick (default) or full", 1},
+    {"seed", KEY_SEED, "N", 0, "Seed of the first case of each fill (default 1)", 1},
+    {"jobs", 'j', "N", 0, "Threads (default: one per processor)", 1},
+    {"output", 'o', "DIR", 0,
+     "Write results.json, junit.xml and index.html there; a killed run goes on from there", 1},
+    CLI_COMMON_OPTIONS,
+    {0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state) {
+    struct gate_args *args = state->input;
+    switch (key) {
+    case 'k':
+        return cli_stop(state, strings_add(&args->globs, arg));
+    case 'd':
+        args->device = arg;
+        return 0;
+    case 'o':
+        args->dir = arg;
+        return 0;
+    case 'j':
+        return cli_stop(state, cli_number(&args->threads, "-j", arg, 1, MAX_THREADS));
+    case KEY_SUITE:
+        return cli_stop(state, suite_find(&args->suite, arg));
+    case KEY_SEED:
+        return cli_stop(state, cli_number(&args->seed, "--seed", arg, 0, INT64_MAX));
+    default:
+        return cli_other_key(key, arg, state);
+    }
+}
+
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .help_filter = cli_help_filter,
+    .doc =
+        "Run kernels on every case of a suite and judge each result against the oracle.  Prints "
+        "one "
+        "line per kernel and, for each failure, the bits, the enclosure, the budget and the line "
+        "that reruns it.\v"
+        "Only PASS is a pass: exit code 1 if any kernel is FAIL, UNSURE, MISTRUSTED or SKIP.",
+};
+
+/* Marks what one glob selects: planted faults only if no honest kernel matches as well. */
+static bool apply_glob(bool *chosen, const struct catalogue *cat, const char *glob) {
+    bool honest = false, faulty = false;
+    for (size_t i = 0; i < catalogue_count(cat); i++) {
+        const struct kernel *k = catalogue_kernel(cat, i);
+        if (fnmatch(glob, k->name, 0) == 0)
+            *(k->fault ? &faulty : &honest) = true;
+    }
+    for (size_t i = 0; i < catalogue_count(cat); i++) {
+        const struct kernel *k = catalogue_kernel(cat, i);
+        if (fnmatch(glob, k->name, 0) == 0 && (!k->fault || !honest))
+            chosen[i] = true;
+    }
+    return honest || faulty;
+}
+
+/* Every -k must match some kernel: a typing error must not pass a gate. */
+static status_t select_kernels(const struct kernel **out, size_t *count,
+                               const struct catalogue *cat, const struct strings *globs) {
+    size_t all = catalogue_count(cat);
+    bool *chosen = calloc(all + 1, sizeof *chosen);
+    status_t st = OK;
+    *count = 0;
+    if (!chosen)
+        return FAIL(ERR_NOMEM, "no memory for arguments");
+    for (size_t i = 0; i < all; i++)
+        chosen[i] = globs->count == 0 && !catalogue_kernel(cat, i)->fault;
+    for (size_t i = 0; i < globs->count; i++)
+        if (!apply_glob(chosen, cat, globs->items[i]))
+            TRY(FAIL(ERR_USAGE, "-k '%s' matches none of %zu kernels (see assay list)",
+                     globs->items[i], all));
+    for (size_t i = 0; i < all; i++)
+        if (chosen[i])
+            out[(*count)++] = catalogue_kernel(cat, i);
+    if (*count == 0)
+        TRY(FAIL(ERR_USAGE, "there is no kernel to gate"));
+done:
+    free(chosen);
+    return st;
+}
+
+/* Run, print, write; *passed = every kernel passed. */
+static status_t gate_kernels(const struct gate_args *args, const struct kernel *const *kernels,
+                             size_t count, bool *passed) {
+    char real_dir[PATH_MAX];
+    struct progress progress;
+    struct gate_report report;
+    const struct gate_options opt = {
+        .device = args->device,
+        .suite = args->suite,
+        .seed = args->seed,
+        .threads = (unsigned)args->threads,
+        .dir = args->dir,
+        .real_dir = file_beside_program(real_dir, sizeof real_dir, "corpus/real") ? real_dir : NULL,
+        .progress = progress_step,
+        .context = &progress,
+    };
+    progress_begin(&progress);
+    status_t st = gate_run(&report, kernels, count, &opt), written = OK;
+    progress_end(&progress);
+    /* Also of a run that broke down: what is known is kept.  Not of one that was asked wrongly. */
+    if (report.count > 0 && status_exit_code(st) != 2) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", status_message());
+        report_text(stdout, &report);
+        if (args->dir)
+            written = report_write(args->dir, &report);
+        if (args->dir && written == OK && report.complete)
+            journal_remove(args->dir);
+        if (st != OK)
+            st = FAIL(st, "%s", why);
+    }
+    *passed = gate_report_passed(&report);
+    gate_report_clear(&report);
+    return st != OK ? st : written;
+}
+
+static status_t gate(const struct gate_args *args, bool *passed) {
+    struct catalogue *cat = NULL;
+    const struct kernel **kernels = NULL;
+    size_t count;
+    status_t st = OK;
+    TRY(cli_catalogue(&cat, &args->common));
+    kernels = calloc(catalogue_count(cat) + 1, sizeof *kernels);
+    if (!kernels)
+        TRY(FAIL(ERR_NOMEM, "no memory for a list of kernels"));
+    TRY(select_kernels(kernels, &count, cat, &args->globs));
+    TRY(gate_kernels(args, kernels, count, passed));
+done:
+    free(kernels);
+    catalogue_free(cat);
+    return st;
+}
+
+static uint64_t processors(void) {
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint64_t)n;
+}
+
+int verb_gate(int argc, char **argv) {
+    struct gate_args args = {.device = "cpu", .seed = 1, .threads = processors()};
+    bool passed = true;
+    status_t st = cli_parse(&argp, argc, argv, &args);
+    if (st == OK && !args.common.help)
+        st = gate(&args, &passed);
+    strings_clear(&args.globs);
+    cli_args_clear(&args.common);
+    return st != OK ? cli_error(st) : passed ? EXIT_PASSED : EXIT_CHECK_FAILED;
+}

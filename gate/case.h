@@ -1,0 +1,54 @@
+/*
+ * gate/case.h - one set of inputs, and the line that names it for ever.
+ *
+ * A case is either a fill, a shape and a seed ("--fill cancel --shape 4x33 --seed 17"), the same
+ * bits on every machine, or a file.  docs/cases.md lists the fills and what each one is for.
+ */
+#ifndef GATE_CASE_H
+#define GATE_CASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "gate/fill.h"
+#include "kernels/catalogue.h"
+#include "oracle/dtype.h"
+
+#define CASE_LINE_SIZE 512
+
+struct test_case {
+    const struct dtype *dtype;
+    struct case_dims dims;
+    void *x;                 /* rows x cols data of dtype; owned */
+    const struct fill *fill; /* NULL: not from a fill */
+    uint64_t seed;
+    char *path;       /* the file; NULL: not from a file; owned */
+    size_t first_row; /* rows taken from the file start here */
+    bool part;        /* not all rows of the file */
+};
+
+MUST_CHECK status_t case_from_fill(struct test_case *out, const struct fill *fill,
+                                   const struct dtype *dt, struct case_dims dims, uint64_t seed);
+/*
+ * From a 2-d .npy (gate/npy.h) that fits dt; rows [first, first + count), count 0: to the end.
+ * ERR_UNSUPPORTED for another dtype, ERR_USAGE for rows that the file does not have.
+ */
+MUST_CHECK status_t case_from_npy(struct test_case *out, const char *path, const struct dtype *dt,
+                                  size_t first, size_t count);
+/* From data in memory (copied): what the fuzzer and the order check make. */
+MUST_CHECK status_t case_from_data(struct test_case *out, const void *x, const struct dtype *dt,
+                                   struct case_dims dims);
+void case_clear(struct test_case *c); /* safe on a zeroed struct, and twice */
+
+/* Row `row` as exact values: x[0 .. cols-1]. */
+void case_row(double *x, const struct test_case *c, size_t row);
+
+/*
+ * The options that rerun this case: "--fill cancel --shape 4x33 --seed 17", "-i x=PATH" or
+ * "-i x=PATH --rows 16:8"; a path is quoted for the shell where needed.  "(data in memory)" if
+ * neither.
+ */
+void case_line(char *out, size_t size, const struct test_case *c);
+
+#endif

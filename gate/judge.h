@@ -1,0 +1,87 @@
+/*
+ * gate/judge.h - one kernel's output on one case, judged by the oracle.
+ *
+ * The judge is what everything else rests on, so it errs on one side only: FAIL when even the
+ * smallest error that the enclosure allows exceeds the budget, PASS when even the largest is within,
+ * UNSURE between the two, and MISTRUSTED when nothing in the case could have failed.
+ */
+#ifndef GATE_JUDGE_H
+#define GATE_JUDGE_H
+
+#include <stdbool.h>
+
+#include "gate/case.h"
+#include "gate/verdict.h"
+
+/* The oracle's answer for a case; the same for every kernel of the op, so it is kept and shared. */
+struct truth {
+    size_t count;           /* results: rows, or rows x cols */
+    struct enclosure *want; /* owned */
+};
+
+MUST_CHECK status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
+                               enum empty_row empty_row);
+void truth_clear(struct truth *t); /* safe on a zeroed struct, and twice */
+
+/* Results per row of an op at these dimensions: 1 or cols. */
+static inline size_t results_per_row(const struct op *op, struct case_dims dims) {
+    return op->result == OP_PER_ROW ? 1 : dims.cols;
+}
+
+/*
+ * A kernel's bounds for a case, one per result: bounds[0 .. truth->count-1], owned by the caller.
+ * budgets_make: on |got - real result|.  spreads_make: on |got_A - got_B| in two orders of a row.
+ * 0 throughout where the case's fill makes every partial sum exact and the op is a sum held in
+ * formats no narrower than the input's.
+ */
+MUST_CHECK status_t budgets_make(double **bounds, const struct kernel *kernel,
+                                 const struct test_case *c, const struct truth *truth);
+MUST_CHECK status_t spreads_make(double **bounds, const struct kernel *kernel,
+                                 const struct test_case *c, const struct truth *truth);
+
+/* The element of a case that came off worst. */
+struct worst {
+    bool known;   /* false: no element was compared */
+    bool per_row; /* the op has one result per row; col is 0 */
+    size_t row, col;
+    uint32_t got;
+    struct enclosure want;
+    double budget;
+};
+
+/* "row 3" or "element [3][17]" */
+void worst_place(char *out, size_t size, const struct worst *w);
+
+#define REASON_SIZE 256
+
+struct judgement {
+    enum verdict verdict;
+    char reason[REASON_SIZE]; /* one line; "" for PASS */
+    double max_ulp;           /* over all elements with numbers on both sides, in magnitude */
+    double max_rel;           /* over those of them whose result is a normal number of the format */
+    double max_rho;           /* +Inf where a class is wrong or a budget of 0 is exceeded */
+    struct worst worst;       /* where rho is largest, or the first of a wrong class */
+};
+
+/*
+ * Judge y (data of kernel->out) against the truth.  Classes before values: NaN against a number
+ * fails whatever the budget; every comparison is written !(err <= budget).  A datum that still holds
+ * the poison every buffer starts with counts as never written.
+ */
+MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *kernel,
+                                 const struct test_case *c, const struct truth *truth,
+                                 const void *y);
+
+/*
+ * Run the kernel on the case and judge it: device faults, then the values.  SKIP with the kernel's
+ * own words if it refuses the shape; *result is then empty.
+ */
+MUST_CHECK status_t judge_kernel(struct judgement *out, struct kernel_result *result,
+                                 struct loaded_kernel *lk, const struct test_case *c,
+                                 const struct truth *truth);
+
+/* The judgement of a verdict that has nothing but a reason. */
+struct judgement judgement_of(enum verdict verdict, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

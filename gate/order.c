@@ -1,0 +1,307 @@
+/* gate/order.c - the same case in other orders, in other company, and again. */
+#include "gate/order.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+#define PERMUTATIONS 3
+#define SCHEDULES 3
+
+/* What all comparisons of one check share. */
+struct order {
+    struct loaded_kernel *lk;
+    const struct kernel *kernel;
+    const struct test_case *c;
+    size_t step;    /* results per row */
+    size_t y_bytes; /* of a whole output */
+    void *base;     /* the first run's output */
+    double *spread; /* what two orders may differ by, by result */
+    struct judgement *out;
+    bool *saw;
+};
+
+/* One other way to run the case, and where its results stand. */
+struct variant {
+    const char *what; /* "schedule" */
+    unsigned number;
+    const void *y;
+    bool same_bits;       /* are due; else the spread is allowed */
+    bool permuted;        /* the input is another one: a difference may show */
+    const size_t *column; /* column[row * cols + j]: where base column j stands now; NULL: at j */
+    size_t first, count;  /* the rows to compare */
+};
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static size_t variant_index(const struct order *o, const struct variant *v, size_t row,
+                            size_t col) {
+    size_t at = v->column ? v->column[row * o->c->dims.cols + col] : col;
+    return row * o->step + at;
+}
+
+/*
+ * |a - b| over the allowance: 0 for the same class or value, +Inf where the classes differ; 0 where
+ * nothing is claimed (an allowance of +Inf: one of the orders may overflow on the way).
+ */
+static double spread(double a, double b, double allowance) {
+    if (allowance == INFINITY)
+        return 0;
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b) ? 0 : INFINITY;
+    if (a == b)
+        return 0;
+    double difference = fabs(a - b);
+    if (!(difference <= allowance))
+        return difference / allowance > 1 ? difference / allowance : INFINITY;
+    return difference / allowance;
+}
+
+static void record(struct order *o, const struct variant *v, double rho, struct worst here) {
+    struct judgement *j = o->out;
+    bool failed = !(rho <= 1);
+    bool worse = !j->worst.known || (failed && j->verdict != VERDICT_FAIL) ||
+                 (failed == (j->verdict == VERDICT_FAIL) && rho > j->max_rho);
+    if (!(rho <= j->max_rho))
+        j->max_rho = rho;
+    if (worse)
+        j->worst = here;
+    if (!failed || !worse)
+        return;
+    j->verdict = VERDICT_FAIL;
+    char rule[96], where[64];
+    if (v->same_bits)
+        snprintf(rule, sizeof rule, "equal bits are due (deterministic: true)");
+    else if (here.budget == 0)
+        snprintf(rule, sizeof rule, "equal values are due (bound 0)");
+    else
+        snprintf(rule, sizeof rule, "%.3g times what two orders may differ by", rho);
+    worst_place(where, sizeof where, &here);
+    snprintf(j->reason, sizeof j->reason, "order: %s %u: %s changes: %s", v->what, v->number, where,
+             rule);
+}
+
+static void compare(struct order *o, const struct variant *v) {
+    const struct dtype *dt = o->kernel->out;
+    for (size_t row = v->first; row < v->first + v->count; row++) {
+        for (size_t col = 0; col < o->step; col++) {
+            size_t i = row * o->step + col, k = variant_index(o, v, row, col);
+            uint32_t a = dtype_load(dt, o->base, i), b = dtype_load(dt, v->y, k);
+            double allowance = v->same_bits ? 0 : o->spread[i];
+            double rho = spread(dtype_to_double(dt, a), dtype_to_double(dt, b), allowance);
+            if (v->same_bits && a != b)
+                rho = INFINITY;
+            if (v->permuted && (a != b || allowance == 0))
+                *o->saw = true;
+            double base = dtype_to_double(dt, a);
+            record(o, v, rho,
+                   (struct worst){.known = true,
+                                  .per_row = o->kernel->op->result == OP_PER_ROW,
+                                  .row = row,
+                                  .col = col,
+                                  .got = b,
+                                  .want = {base, base},
+                                  .budget = allowance});
+        }
+    }
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* *clean = the run left no fault; else the judgement is FAIL with the fault's words. */
+static status_t run(struct order *o, void *y, bool *clean, const void *x, struct case_dims dims,
+                    uint64_t schedule_seed, const char *what, struct kernel_result *result) {
+    struct kernel_result local;
+    struct kernel_result *r = result ? result : &local;
+    const struct kernel_io io = {.dims = dims, .x = x, .y = y, .schedule_seed = schedule_seed};
+    status_t st = kernel_run(r, o->lk, &io);
+    if (st != OK)
+        return st;
+    *clean = kernel_result_clean(r);
+    if (!*clean) {
+        const struct dev_fault *fault = kernel_result_fault(r);
+        o->out->verdict = VERDICT_FAIL;
+        snprintf(o->out->reason, sizeof o->out->reason, "order: %s: %s", what,
+                 fault ? fault->text : "a launch did not complete");
+    }
+    return OK;
+}
+
+/* repeat and schedule: the case as it is, `count` times more. */
+static status_t check_reruns(struct order *o, const char *what, unsigned count, bool seeded) {
+    void *y = malloc(o->y_bytes);
+    if (!y)
+        return FAIL(ERR_NOMEM, "no memory for an output of %s", o->kernel->name);
+    status_t st = OK;
+    for (unsigned k = 1; k <= count; k++) {
+        bool clean;
+        TRY(run(o, y, &clean, o->c->x, o->c->dims, seeded ? k : 0, what, NULL));
+        if (!clean)
+            break;
+        compare(o, &(struct variant){.what = what,
+                                     .number = k,
+                                     .y = y,
+                                     .same_bits = o->kernel->deterministic,
+                                     .count = o->c->dims.rows});
+    }
+done:
+    free(y);
+    return st;
+}
+
+/* column[row][j] = the new place of column j; one permutation per row (Fisher-Yates). */
+static void permute(size_t *column, struct case_dims dims, uint64_t seed) {
+    struct rng rng = rng_from_seed(seed);
+    for (size_t row = 0; row < dims.rows; row++, column += dims.cols) {
+        for (size_t j = 0; j < dims.cols; j++)
+            column[j] = j;
+        for (size_t j = dims.cols; j > 1; j--) {
+            size_t k = (size_t)rng_below(&rng, j), t = column[j - 1];
+            column[j - 1] = column[k];
+            column[k] = t;
+        }
+    }
+}
+
+static status_t check_permutation(struct order *o, unsigned number) {
+    const struct test_case *c = o->c;
+    size_t count = c->dims.rows * c->dims.cols;
+    size_t *column = malloc((count ? count : 1) * sizeof *column);
+    void *y = malloc(o->y_bytes);
+    struct test_case permuted = {0};
+    bool clean;
+    status_t st = OK;
+    if (!column || !y)
+        TRY(FAIL(ERR_NOMEM, "no memory for a permutation of %zu elements", count));
+    TRY(case_from_data(&permuted, c->x, c->dtype, c->dims));
+    permute(column, c->dims, c->seed * PERMUTATIONS + number);
+    for (size_t row = 0; row < c->dims.rows; row++)
+        for (size_t j = 0; j < c->dims.cols; j++) {
+            size_t first = row * c->dims.cols;
+            dtype_store(c->dtype, permuted.x, first + column[first + j],
+                        dtype_load(c->dtype, c->x, first + j));
+        }
+    TRY(run(o, y, &clean, permuted.x, c->dims, 0, "permutation", NULL));
+    if (clean)
+        compare(o, &(struct variant){
+                       .what = "permutation",
+                       .number = number,
+                       .y = y,
+                       .permuted = memcmp(permuted.x, c->x, count * dtype_size(c->dtype)) != 0,
+                       .column = o->kernel->op->result == OP_PER_ROW ? NULL : column,
+                       .count = c->dims.rows,
+                   });
+done:
+    case_clear(&permuted);
+    free(column);
+    free(y);
+    return st;
+}
+
+/* The rows keep their places: at another place a row may be aligned otherwise, and a kernel that
+ * loads four at once then groups its terms otherwise.  `deterministic` does not speak of that. */
+static status_t check_batch(struct order *o) {
+    const size_t sizes[] = {1, o->c->dims.rows / 2 + 1};
+    void *y = malloc(o->y_bytes);
+    status_t st = OK;
+    if (!y)
+        return FAIL(ERR_NOMEM, "no memory for an output of %s", o->kernel->name);
+    for (unsigned k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        const struct case_dims dims = {sizes[k], o->c->dims.cols};
+        bool clean;
+        if (dims.rows >= o->c->dims.rows || kernel_refuses(o->kernel, dims))
+            continue;
+        TRY(run(o, y, &clean, o->c->x, dims, 0, "a smaller batch", NULL));
+        if (!clean)
+            break;
+        compare(o, &(struct variant){.what = "batch of",
+                                     .number = (unsigned)dims.rows,
+                                     .y = y,
+                                     .same_bits = true,
+                                     .count = dims.rows});
+    }
+done:
+    free(y);
+    return st;
+}
+
+static status_t check_neighbours(struct order *o) {
+    struct case_dims dims = o->c->dims;
+    if (dims.rows < 2)
+        return OK;
+    struct test_case c;
+    status_t st = case_from_data(&c, o->c->x, o->c->dtype, dims);
+    if (st != OK)
+        return st;
+    void *y = malloc(o->y_bytes);
+    bool clean = false;
+    size_t kept = dims.rows / 2;
+    if (!y)
+        TRY(FAIL(ERR_NOMEM, "no memory for an output of %s", o->kernel->name));
+    for (size_t row = 0; row < dims.rows; row++)
+        for (size_t j = 0; j < dims.cols && row != kept; j++)
+            dtype_store(c.dtype, c.x, row * dims.cols + j, c.dtype->nan);
+    TRY(run(o, y, &clean, c.x, dims, 0, "neighbours of NaN", NULL));
+    if (clean)
+        compare(o, &(struct variant){.what = "neighbours",
+                                     .number = 1,
+                                     .y = y,
+                                     .same_bits = true,
+                                     .first = kept,
+                                     .count = 1});
+done:
+    free(y);
+    case_clear(&c);
+    return st;
+}
+
+static status_t check_all(struct order *o) {
+    status_t st = OK;
+    TRY(check_reruns(o, "repeat", 1, false));
+    TRY(check_reruns(o, "schedule", SCHEDULES, true));
+    for (unsigned k = 1; k <= PERMUTATIONS; k++)
+        TRY(check_permutation(o, k));
+    if (o->kernel->deterministic) {
+        TRY(check_batch(o));
+        TRY(check_neighbours(o));
+    }
+done:
+    return st;
+}
+
+status_t order_check(struct judgement *out, bool *saw, struct kernel_result *result,
+                     struct loaded_kernel *lk, const struct test_case *c,
+                     const struct truth *truth) {
+    const struct kernel *kernel = loaded_kernel_of(lk);
+    *out = (struct judgement){.verdict = VERDICT_PASS};
+    *saw = false;
+    *result = (struct kernel_result){0};
+    const char *refusal = kernel_refuses(kernel, c->dims);
+    if (refusal) {
+        *out = judgement_of(VERDICT_SKIP, "%s", refusal);
+        return OK;
+    }
+    struct order o = {.lk = lk,
+                      .kernel = kernel,
+                      .c = c,
+                      .step = results_per_row(kernel->op, c->dims),
+                      .out = out,
+                      .saw = saw};
+    o.y_bytes = (truth->count ? truth->count : 1) * dtype_size(kernel->out);
+    o.base = malloc(o.y_bytes);
+    bool clean;
+    status_t st = OK;
+    if (!o.base)
+        TRY(FAIL(ERR_NOMEM, "no memory for an output of %s", kernel->name));
+    TRY(spreads_make(&o.spread, kernel, c, truth));
+    TRY(run(&o, o.base, &clean, c->x, c->dims, 0, "the first run", result));
+    if (clean)
+        TRY(check_all(&o));
+done:
+    free(o.base);
+    free(o.spread);
+    return st;
+}

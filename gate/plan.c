@@ -1,0 +1,217 @@
+/*
+ * gate/plan.c - suites.
+ *
+ * MPFR takes some microseconds per exponential, so quick is planned in elements: about 80,000 per
+ * fill, sixteen fills, each judged once per op and shared by all its kernels.
+ */
+#include "gate/plan.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/file.h"
+#include "gate/npy.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Lengths at, below and above what threads, warps, float4 and blocks divide rows into. */
+static const struct case_dims quick_shapes[] = {
+    {1, 1},   {5, 1},   {5, 2},   {7, 31},   {5, 32},   {67, 33},  {5, 127},
+    {5, 255}, {5, 256}, {6, 257}, {4, 1000}, {5, 1024}, {5, 1025}, {3, 4099},
+};
+static const struct case_dims full_shapes[] = {
+    {1030, 3}, {300, 64}, {9, 511},   {9, 512},   {9, 513},
+    {5, 2048}, {3, 8191}, {2, 16387}, {1, 70001},
+};
+static const struct case_dims order_shapes[] = {{5, 33}, {4, 256}, {3, 1025}};
+static const char *const order_fills[] = {"normal", "huge",    "all_ninf", "alpha_underflow",
+                                          "cancel", "ramp_up", "exact_int"};
+
+#define QUICK_SEEDS 2 /* per fill and shape */
+#define FULL_SEEDS 8
+#define SEED_STEP 1000      /* between them; within one, each shape has its own seed */
+#define QUICK_SAMPLES 2     /* pieces of a real file in `quick` */
+#define QUICK_ELEMENTS 6000 /* per piece, at least one row */
+
+const char *suite_name(enum suite s) {
+    return s == SUITE_FULL ? "full" : "quick";
+}
+
+status_t suite_find(enum suite *out, const char *name) {
+    for (int s = SUITE_QUICK; s <= SUITE_FULL; s++)
+        if (strcmp(name, suite_name((enum suite)s)) == 0) {
+            *out = (enum suite)s;
+            return OK;
+        }
+    return FAIL(ERR_USAGE, "--suite %s: expected quick or full", name);
+}
+
+static status_t add(struct plan *p, struct plan_item item) {
+    if (p->count == p->room) {
+        size_t room = p->room ? 2 * p->room : 256;
+        struct plan_item *items = realloc(p->items, room * sizeof *items);
+        if (!items)
+            return FAIL(ERR_NOMEM, "no memory for a plan of %zu cases", room);
+        p->items = items;
+        p->room = room;
+    }
+    p->items[p->count++] = item;
+    return OK;
+}
+
+/* ---- fills ----------------------------------------------------------------------------------- */
+
+static status_t add_shapes(struct plan *p, enum check check, const struct fill *fill,
+                           const struct case_dims *shapes, size_t count, uint64_t seed) {
+    for (size_t i = 0; i < count; i++) {
+        const struct plan_item item = {
+            .check = check, .fill = fill, .dims = shapes[i], .seed = seed + i};
+        status_t st = add(p, item);
+        if (st != OK)
+            return st;
+    }
+    return OK;
+}
+
+static status_t add_fills(struct plan *p, enum suite suite, uint64_t seed) {
+    status_t st = OK;
+    for (const struct fill *f = fills; f->name; f++) {
+        unsigned seeds = suite == SUITE_FULL ? FULL_SEEDS : QUICK_SEEDS;
+        for (unsigned k = 0; k < seeds; k++)
+            TRY(add_shapes(p, CHECK_BOUND, f, quick_shapes, COUNT(quick_shapes),
+                           seed + k * SEED_STEP));
+        if (suite == SUITE_FULL)
+            TRY(add_shapes(p, CHECK_BOUND, f, full_shapes, COUNT(full_shapes), seed));
+    }
+done:
+    return st;
+}
+
+static bool in_order_fills(const struct fill *f) {
+    for (size_t i = 0; i < COUNT(order_fills); i++)
+        if (strcmp(f->name, order_fills[i]) == 0)
+            return true;
+    return false;
+}
+
+static status_t add_orders(struct plan *p, enum suite suite, uint64_t seed) {
+    status_t st = OK;
+    for (const struct fill *f = fills; f->name; f++)
+        if (suite == SUITE_FULL || in_order_fills(f))
+            TRY(add_shapes(p, CHECK_ORDER, f, order_shapes, COUNT(order_shapes), seed));
+done:
+    return st;
+}
+
+/* ---- real input ------------------------------------------------------------------------------ */
+
+/* quick: pieces from the start and the middle of the file; full: all of it. */
+static status_t add_file(struct plan *p, const char *path, size_t rows, size_t cols,
+                         enum suite suite) {
+    struct plan_item item = {.check = CHECK_BOUND, .path = path, .dims = {rows, cols}};
+    size_t piece = cols ? QUICK_ELEMENTS / cols : rows;
+    if (piece == 0)
+        piece = 1;
+    if (suite == SUITE_FULL || rows <= QUICK_SAMPLES * piece)
+        return add(p, item);
+    item.part = true;
+    item.dims.rows = piece;
+    status_t st = OK;
+    for (size_t k = 0; k < QUICK_SAMPLES; k++) {
+        item.first_row = k * rows / QUICK_SAMPLES;
+        TRY(add(p, item));
+    }
+done:
+    return st;
+}
+
+static status_t keep_path(struct plan *p, const char **out, const char *path) {
+    char **paths = realloc(p->paths, (p->path_count + 1) * sizeof *paths);
+    if (!paths)
+        return FAIL(ERR_NOMEM, "no memory for a list of files");
+    p->paths = paths;
+    paths[p->path_count] = strdup(file_shorten(path));
+    if (!paths[p->path_count])
+        return FAIL(ERR_NOMEM, "no memory for a path");
+    *out = paths[p->path_count++];
+    return OK;
+}
+
+static bool is_logits(const char *path) {
+    const char *name = strrchr(path, '/');
+    return strncmp(name ? name + 1 : path, "logits_", 7) == 0;
+}
+
+static status_t add_real(struct plan *p, const struct op *op, const struct dtype *dt,
+                         enum suite suite, const char *dir) {
+    char pattern[4096];
+    glob_t found = {0};
+    status_t st = OK;
+    snprintf(pattern, sizeof pattern, "%s/*.npy", dir);
+    int rc = glob(pattern, 0, NULL, &found);
+    if (rc != 0 && rc != GLOB_NOMATCH)
+        TRY(FAIL(ERR_IO, "cannot list %s", pattern));
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        if (op->result == OP_PER_ELEMENT && !is_logits(found.gl_pathv[i]))
+            continue;
+        struct npy npy;
+        const char *path = NULL;
+        TRY(npy_read(&npy, found.gl_pathv[i]));
+        size_t rows = npy.rows, cols = npy.cols;
+        bool fits = !npy_misfit(&npy, dt);
+        npy_clear(&npy);
+        if (!fits)
+            continue;
+        TRY(keep_path(p, &path, found.gl_pathv[i]));
+        TRY(add_file(p, path, rows, cols, suite));
+    }
+done:
+    globfree(&found);
+    return st;
+}
+
+status_t plan_init(struct plan *out, const struct op *op, const struct dtype *dt, enum suite suite,
+                   uint64_t seed, const char *real_dir) {
+    *out = (struct plan){0};
+    status_t st = OK;
+    TRY(add_fills(out, suite, seed));
+    if (real_dir)
+        TRY(add_real(out, op, dt, suite, real_dir));
+    TRY(add_orders(out, suite, seed));
+done:
+    if (st != OK)
+        plan_clear(out);
+    return st;
+}
+
+void plan_clear(struct plan *p) {
+    for (size_t i = 0; i < p->path_count; i++)
+        free(p->paths[i]);
+    free(p->paths);
+    free(p->items);
+    *p = (struct plan){0};
+}
+
+status_t plan_case(struct test_case *out, const struct plan_item *item, const struct dtype *dt) {
+    if (item->fill)
+        return case_from_fill(out, item->fill, dt, item->dims, item->seed);
+    return case_from_npy(out, item->path, dt, item->first_row, item->part ? item->dims.rows : 0);
+}
+
+void check_line(char *out, size_t size, enum check check, const struct test_case *c) {
+    char line[CASE_LINE_SIZE];
+    case_line(line, sizeof line, c);
+    snprintf(out, size, "%s%s", check == CHECK_ORDER ? "--order " : "", line);
+}
+
+void plan_line(char *out, size_t size, const struct plan_item *item) {
+    const struct test_case c = {.fill = item->fill,
+                                .dims = item->dims,
+                                .seed = item->seed,
+                                .path = (char *)item->path,
+                                .first_row = item->first_row,
+                                .part = item->part};
+    check_line(out, size, item->check, &c);
+}

@@ -1,0 +1,56 @@
+/*
+ * gate/plan.h - which cases a suite is made of.
+ *
+ *   quick   every fill at the shapes where tails hurt, samples of the real input, a few order checks
+ *   full    more seeds, longer rows, all of the real input, order checks of every fill
+ *
+ * docs/cases.md says what each shape is there for.
+ */
+#ifndef GATE_PLAN_H
+#define GATE_PLAN_H
+
+#include "gate/case.h"
+
+enum suite { SUITE_QUICK, SUITE_FULL };
+const char *suite_name(enum suite s);
+MUST_CHECK status_t suite_find(enum suite *out, const char *name); /* ERR_USAGE */
+
+enum check { CHECK_BOUND, CHECK_ORDER };
+
+struct plan_item {
+    enum check check;
+    const struct fill *fill; /* NULL: rows [first_row, first_row + dims.rows) of `path` */
+    struct case_dims dims;
+    uint64_t seed;
+    const char *path; /* the plan's own */
+    size_t first_row;
+    bool part; /* not all rows of the file */
+};
+
+struct plan {
+    size_t count, room;
+    struct plan_item *items;
+    size_t path_count;
+    char **paths;
+};
+
+/*
+ * The cases of a suite for one op and input dtype, smallest first within each fill.  real_dir: the
+ * folder with real inputs, or NULL; its logits_*.npy go to every op, its other files to ops with one
+ * result per row; a file of another dtype is left out, a broken one is an error.  ERR_IO, ERR_NOMEM.
+ */
+MUST_CHECK status_t plan_init(struct plan *out, const struct op *op, const struct dtype *dt,
+                              enum suite suite, uint64_t seed, const char *real_dir);
+void plan_clear(struct plan *p); /* safe on a zeroed struct, and twice */
+
+MUST_CHECK status_t plan_case(struct test_case *out, const struct plan_item *item,
+                              const struct dtype *dt);
+
+/*
+ * The options that rerun one check of a case: case_line (gate/case.h), with "--order " in front
+ * where that is what is checked.
+ */
+void check_line(char *out, size_t size, enum check check, const struct test_case *c);
+void plan_line(char *out, size_t size, const struct plan_item *item);
+
+#endif

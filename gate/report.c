@@ -1,0 +1,192 @@
+/* gate/report.c - outcomes added up, and the words that all forms of a report share. */
+#include "gate/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void kernel_report_init(struct kernel_report *r, const struct kernel *kernel) {
+    *r = (struct kernel_report){.kernel = kernel, .verdict = VERDICT_SKIP};
+}
+
+void kernel_report_clear(struct kernel_report *r) {
+    free(r->findings);
+    *r = (struct kernel_report){0};
+}
+
+static void set_finding(struct finding *f, enum check check, const char *line,
+                        const struct judgement *j) {
+    *f = (struct finding){.check = check, .judgement = *j};
+    snprintf(f->line, sizeof f->line, "%s", line);
+}
+
+/* "--fill huge ...", "-i x=a.npy ...": the same up to the second blank; all order checks are one. */
+static bool same_kind(const struct finding *a, const struct finding *b) {
+    size_t n = strcspn(a->line, " ");
+    n += a->line[n] ? 1 + strcspn(a->line + n + 1, " ") : 0;
+    return a->check == b->check && a->judgement.verdict == b->judgement.verdict &&
+           strncmp(a->line, b->line, n + 1) == 0;
+}
+
+static status_t keep_finding(struct kernel_report *r, enum check check, const char *line,
+                             const struct judgement *j) {
+    struct finding f;
+    set_finding(&f, check, line, j);
+    for (size_t i = 0; i < r->finding_count; i++)
+        if (same_kind(&f, &r->findings[i]))
+            return OK;
+    if (r->finding_count == r->finding_room) {
+        size_t room = r->finding_room ? 2 * r->finding_room : 4;
+        struct finding *findings = realloc(r->findings, room * sizeof *findings);
+        if (!findings)
+            return FAIL(ERR_NOMEM, "no memory for the findings on %s", r->kernel->name);
+        r->findings = findings;
+        r->finding_room = room;
+    }
+    r->findings[r->finding_count++] = f;
+    return OK;
+}
+
+/* Worse verdict first, then larger rho; the first of equals stays, as it is the smallest case. */
+static bool is_worse(const struct judgement *a, const struct judgement *b) {
+    return a->verdict != b->verdict ? a->verdict > b->verdict : a->max_rho > b->max_rho;
+}
+
+status_t kernel_report_add(struct kernel_report *r, enum check check, const char *line,
+                           const struct outcome *o) {
+    const struct judgement *j = &o->judgement;
+    r->verdicts[j->verdict]++;
+    if (r->worst.line[0] == '\0' || is_worse(j, &r->worst.judgement))
+        set_finding(&r->worst, check, line, j);
+    r->verdict = verdict_worse(r->verdict, j->verdict);
+    if (j->verdict == VERDICT_SKIP)
+        return OK;
+    r->cases++;
+    if (check == CHECK_ORDER) {
+        if (r->order_cases++ == 0)
+            snprintf(r->order_line, sizeof r->order_line, "%s", line);
+        r->order_saw += o->saw_order;
+    }
+    r->max_ulp = fmax(r->max_ulp, j->max_ulp); /* none is NaN: judge.c makes a NaN a FAIL */
+    r->max_rel = fmax(r->max_rel, j->max_rel);
+    r->max_rho = fmax(r->max_rho, j->max_rho);
+    r->events.nan_born += o->events.nan_born;
+    r->events.inf_born += o->events.inf_born;
+    r->events.subnormal_flushed += o->events.subnormal_flushed;
+    return j->verdict == VERDICT_PASS ? OK : keep_finding(r, check, line, j);
+}
+
+status_t kernel_report_finish(struct kernel_report *r) {
+    if (r->order_cases && !r->order_saw && r->verdict <= VERDICT_MISTRUSTED) {
+        const struct outcome blind = {
+            .judgement = judgement_of(VERDICT_MISTRUSTED,
+                                      "order: permuting columns changed no bit in %zu cases",
+                                      r->order_cases)};
+        r->cases--; /* a remark on cases that are counted already */
+        status_t st = kernel_report_add(r, CHECK_BOUND, r->order_line, &blind);
+        if (st != OK)
+            return st;
+    }
+    if (r->verdict == VERDICT_PASS)
+        snprintf(r->reason, sizeof r->reason, "all %zu cases within budget",
+                 r->verdicts[VERDICT_PASS]);
+    else if (r->worst.line[0] == '\0')
+        snprintf(r->reason, sizeof r->reason, "no case ran");
+    else
+        snprintf(r->reason, sizeof r->reason, "%s", r->worst.judgement.reason);
+    return OK;
+}
+
+size_t kernel_report_bad(const struct kernel_report *r) {
+    size_t bad = 0;
+    for (int v = VERDICT_MISTRUSTED; v <= VERDICT_FAIL; v++)
+        bad += r->verdicts[v];
+    return bad;
+}
+
+void gate_report_clear(struct gate_report *r) {
+    for (size_t i = 0; i < r->count; i++)
+        kernel_report_clear(&r->kernels[i]);
+    free(r->kernels);
+    *r = (struct gate_report){0};
+}
+
+void gate_report_totals(size_t totals[static VERDICT_COUNT], const struct gate_report *r) {
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        totals[v] = 0;
+    for (size_t i = 0; i < r->count; i++)
+        totals[r->kernels[i].verdict]++;
+}
+
+bool gate_report_passed(const struct gate_report *r) {
+    size_t totals[VERDICT_COUNT];
+    gate_report_totals(totals, r);
+    return r->complete && r->count > 0 && totals[VERDICT_PASS] == r->count;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void text_of_number(char *out, size_t size, double v, int digits) {
+    if (isnan(v))
+        snprintf(out, size, "NaN");
+    else if (isinf(v))
+        snprintf(out, size, "%cInf", v > 0 ? '+' : '-');
+    else
+        snprintf(out, size, "%.*g", digits, v);
+}
+
+void text_of_bits(char *out, size_t size, const struct dtype *dt, uint32_t bits) {
+    char value[40];
+    text_of_number(value, sizeof value, dtype_to_double(dt, bits), 9);
+    snprintf(out, size, "0x%0*x (%s)", (int)(dt->bits / 4), (unsigned)bits, value);
+}
+
+void text_of_enclosure(char *out, size_t size, struct enclosure e) {
+    char lo[40], hi[40];
+    if (e.lo == e.hi || enclosure_is_nan(e)) {
+        text_of_number(out, size, enclosure_is_nan(e) ? (double)NAN : e.lo, 17);
+        return;
+    }
+    text_of_number(lo, sizeof lo, e.lo, 17);
+    text_of_number(hi, sizeof hi, e.hi, 17);
+    snprintf(out, size, "[%s, %s]", lo, hi);
+}
+
+void text_of_rerun(char *out, size_t size, const struct kernel *kernel, const char *line) {
+    snprintf(out, size, "assay check %s %s", kernel->name, line);
+}
+
+void text_of_dtype(char *out, size_t size, const struct kernel *kernel) {
+    if (kernel->in == kernel->out)
+        snprintf(out, size, "%s", kernel->in->name);
+    else
+        snprintf(out, size, "%s->%s", kernel->in->name, kernel->out->name);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static status_t write_one(const char *dir, const char *name,
+                          status_t (*write)(FILE *, const struct gate_report *),
+                          const struct gate_report *r) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
+        return FAIL(ERR_IO, "%s: the path is too long", dir);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return FAIL(ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    status_t st = write(file, r);
+    if ((ferror(file) | fclose(file)) && st == OK)
+        st = FAIL(ERR_IO, "cannot write %s: %s", path, strerror(errno));
+    return st;
+}
+
+status_t report_write(const char *dir, const struct gate_report *r) {
+    status_t st = OK;
+    TRY(file_make_folder(dir));
+    TRY(write_one(dir, "results.json", report_json, r));
+    TRY(write_one(dir, "junit.xml", report_junit, r));
+    TRY(write_one(dir, "index.html", report_html, r));
+done:
+    return st;
+}

@@ -1,0 +1,415 @@
+/*
+ * gate/run.c - the run.
+ *
+ * Kernels of one op, input format and empty-row rule form a group: they share their cases and the
+ * truth.  One job is one case of one group; its truth is computed once, every kernel of the group
+ * runs on it, and it is dropped.  So memory stays small, threads never wait for each other's truth,
+ * and outcomes land in a table by (kernel, case), whatever the order they come in.
+ */
+#include "gate/run.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gate/journal.h"
+#include "gate/order.h"
+
+struct group {
+    const struct op *op;
+    const struct dtype *dtype;
+    enum empty_row empty_row;
+    struct plan plan;
+    size_t first_job; /* number of its first case among all jobs */
+};
+
+/* A kernel and its outcomes, by case of its group. */
+struct subject {
+    const struct kernel *kernel;
+    size_t group;
+    char image_sha256[DIGEST_SIZE];
+    char key[DIGEST_SIZE];
+    unsigned ambiguous;
+    struct outcome *outcomes; /* owned */
+    bool *have;               /* owned */
+};
+
+struct run {
+    const struct gate_options *opt;
+    size_t subject_count, group_count, job_count;
+    struct subject *subjects;
+    struct group *groups;
+    atomic_size_t next_job;
+    atomic_bool stop;
+    /* Below: under the lock. */
+    pthread_mutex_t lock;
+    struct journal *journal;
+    size_t done, total; /* outcomes */
+    status_t status;
+    char message[1024];
+};
+
+/* A thread's own device and kernels. */
+struct worker {
+    struct run *run;
+    pthread_t thread;
+    struct device *device;
+    struct loaded_kernel **loaded; /* by subject; NULL: not yet */
+};
+
+status_t gate_device(struct device **out, const char *name) {
+    return device_open(out, name, &(struct device_options){.shadow = true});
+}
+
+/* ---- one check ------------------------------------------------------------------------------- */
+
+static void undecided(struct outcome *o) {
+    o->judgement = judgement_of(VERDICT_UNSURE, "%s", status_message());
+}
+
+static status_t check_with(struct outcome *out, struct loaded_kernel *lk, enum check check,
+                           const struct test_case *c, const struct truth *truth) {
+    struct kernel_result result;
+    *out = (struct outcome){0};
+    status_t st = check == CHECK_ORDER
+                      ? order_check(&out->judgement, &out->saw_order, &result, lk, c, truth)
+                      : judge_kernel(&out->judgement, &result, lk, c, truth);
+    if (st == ERR_UNDECIDED) {
+        undecided(out);
+        return OK;
+    }
+    for (size_t i = 0; st == OK && i < result.run_count && i < KERNEL_MAX_LAUNCHES; i++) {
+        const struct dev_events *e = &result.runs[i].events;
+        out->events.nan_born += e->nan_born;
+        out->events.inf_born += e->inf_born;
+        out->events.subnormal_flushed += e->subnormal_flushed;
+    }
+    return st;
+}
+
+status_t gate_check(struct outcome *out, struct loaded_kernel *lk, enum check check,
+                    const struct test_case *c) {
+    const struct kernel *kernel = loaded_kernel_of(lk);
+    struct truth truth = {0};
+    status_t st = truth_init(&truth, kernel->op, c, kernel->empty_row);
+    if (st == ERR_UNDECIDED) {
+        *out = (struct outcome){0};
+        undecided(out);
+        st = OK;
+    } else if (st == OK) {
+        st = check_with(out, lk, check, c, &truth);
+    }
+    truth_clear(&truth);
+    return st;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void give_up(struct run *run, status_t st) {
+    atomic_store(&run->stop, true);
+    pthread_mutex_lock(&run->lock);
+    if (run->status == OK) {
+        run->status = st;
+        snprintf(run->message, sizeof run->message, "%s", status_message());
+    }
+    pthread_mutex_unlock(&run->lock);
+}
+
+static status_t load(struct worker *w, size_t subject) {
+    if (w->loaded[subject])
+        return OK;
+    return kernel_load(&w->loaded[subject], w->device, w->run->subjects[subject].kernel);
+}
+
+/* Store one outcome; add it to the journal unless it came from there. */
+static status_t deliver(struct run *run, struct subject *s, size_t item, const char *line,
+                        const struct outcome *o, bool recorded) {
+    status_t st = OK;
+    pthread_mutex_lock(&run->lock);
+    s->outcomes[item] = *o;
+    s->have[item] = true;
+    run->done++;
+    if (run->journal && !recorded)
+        st = journal_add(run->journal, s->key, line, o);
+    if (run->opt->progress)
+        run->opt->progress(run->opt->context, run->done, run->total);
+    pthread_mutex_unlock(&run->lock);
+    return st;
+}
+
+/* Outcomes that need no run: already in the journal, or a shape that the kernel refuses. */
+static status_t deliver_known(struct run *run, struct subject *s, size_t item, const char *line,
+                              struct case_dims dims) {
+    struct outcome o = {0};
+    bool recorded = false;
+    if (run->journal) {
+        pthread_mutex_lock(&run->lock);
+        recorded = journal_find(&o, run->journal, s->key, line);
+        pthread_mutex_unlock(&run->lock);
+    }
+    if (recorded)
+        return deliver(run, s, item, line, &o, true);
+    const char *refusal = kernel_refuses(s->kernel, dims);
+    if (!refusal)
+        return OK;
+    o.judgement = judgement_of(VERDICT_SKIP, "%s", refusal);
+    return deliver(run, s, item, line, &o, false);
+}
+
+static status_t run_subjects(struct worker *w, size_t group, size_t item, const char *line,
+                             const struct test_case *c) {
+    struct run *run = w->run;
+    const struct group *g = &run->groups[group];
+    struct truth truth = {0};
+    bool tried = false;
+    status_t st = OK, truth_status = OK;
+    for (size_t i = 0; i < run->subject_count && !atomic_load(&run->stop); i++) {
+        struct subject *s = &run->subjects[i];
+        if (s->group != group || s->have[item])
+            continue;
+        struct outcome o = {0};
+        if (!tried) { /* the truth is asked for only once some kernel needs it */
+            tried = true;
+            truth_status = truth_init(&truth, g->op, c, g->empty_row);
+        }
+        if (truth_status == ERR_UNDECIDED) {
+            undecided(&o);
+        } else {
+            TRY(truth_status);
+            TRY(load(w, i));
+            TRY(check_with(&o, w->loaded[i], g->plan.items[item].check, c, &truth));
+        }
+        TRY(deliver(run, s, item, line, &o, false));
+    }
+done:
+    truth_clear(&truth);
+    return st;
+}
+
+static status_t run_job(struct worker *w, size_t job) {
+    struct run *run = w->run;
+    size_t group = 0;
+    while (group + 1 < run->group_count && run->groups[group + 1].first_job <= job)
+        group++;
+    const struct group *g = &run->groups[group];
+    size_t item = job - g->first_job;
+    char line[CASE_LINE_SIZE];
+    struct test_case c = {0};
+    status_t st = OK;
+    TRY(plan_case(&c, &g->plan.items[item], g->dtype));
+    check_line(line, sizeof line, g->plan.items[item].check, &c);
+    for (size_t i = 0; i < run->subject_count; i++)
+        if (run->subjects[i].group == group)
+            TRY(deliver_known(run, &run->subjects[i], item, line, c.dims));
+    TRY(run_subjects(w, group, item, line, &c));
+done:
+    case_clear(&c);
+    return st;
+}
+
+static void *work(void *argument) {
+    struct worker *w = argument;
+    struct run *run = w->run;
+    status_t st = OK;
+    if (!w->device)
+        st = gate_device(&w->device, run->opt->device);
+    while (st == OK && !atomic_load(&run->stop)) {
+        size_t job = atomic_fetch_add(&run->next_job, 1);
+        if (job >= run->job_count)
+            break;
+        st = run_job(w, job);
+    }
+    if (st != OK)
+        give_up(run, st);
+    oracle_thread_done();
+    return NULL;
+}
+
+static status_t worker_init(struct worker *w, struct run *run) {
+    *w = (struct worker){.run = run};
+    w->loaded = calloc(run->subject_count, sizeof(struct loaded_kernel *));
+    return w->loaded ? OK : FAIL(ERR_NOMEM, "no memory for a thread's kernels");
+}
+
+static void worker_clear(struct worker *w) {
+    for (size_t i = 0; w->loaded && i < w->run->subject_count; i++)
+        if (w->loaded[i])
+            kernel_unload(w->loaded[i]);
+    free(w->loaded);
+    device_close(w->device);
+}
+
+/* The calling thread is worker 0, so one thread means no thread at all. */
+static status_t run_workers(struct worker *workers, unsigned count) {
+    unsigned started = 1;
+    status_t st = OK;
+    for (; started < count; started++) {
+        if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) != 0) {
+            st = FAIL(ERR_NOMEM, "cannot start thread %u of %u", started + 1, count);
+            give_up(workers[0].run, st);
+            break;
+        }
+    }
+    work(&workers[0]);
+    for (unsigned i = 1; i < started; i++)
+        pthread_join(workers[i].thread, NULL);
+    struct run *run = workers[0].run;
+    return run->status == OK ? OK : FAIL(run->status, "%s", run->message);
+}
+
+/* ---- before and after ------------------------------------------------------------------------ */
+
+static status_t join_group(struct run *run, struct subject *s) {
+    const struct kernel *k = s->kernel;
+    for (s->group = 0; s->group < run->group_count; s->group++) {
+        const struct group *g = &run->groups[s->group];
+        if (g->op == k->op && g->dtype == k->in && g->empty_row == k->empty_row)
+            return OK;
+    }
+    struct group *g = &run->groups[run->group_count];
+    *g = (struct group){.op = k->op, .dtype = k->in, .empty_row = k->empty_row};
+    status_t st =
+        plan_init(&g->plan, k->op, k->in, run->opt->suite, run->opt->seed, run->opt->real_dir);
+    if (st == OK)
+        run->group_count++;
+    return st;
+}
+
+static status_t subject_init(struct run *run, struct subject *s, const struct kernel *kernel,
+                             const struct device_info *device) {
+    status_t st = OK;
+    s->kernel = kernel;
+    TRY(file_sha256(s->image_sha256, kernel->image));
+    TRY(journal_key(s->key, kernel, s->image_sha256, device));
+    TRY(join_group(run, s));
+    size_t count = run->groups[s->group].plan.count;
+    s->outcomes = calloc(count, sizeof *s->outcomes);
+    s->have = calloc(count, sizeof *s->have);
+    if (!s->outcomes || !s->have)
+        TRY(FAIL(ERR_NOMEM, "no memory for %zu outcomes", count));
+    run->total += count;
+done:
+    return st;
+}
+
+static status_t run_init(struct run *run, struct worker *first, const struct kernel *const *kernels,
+                         size_t count) {
+    status_t st = OK;
+    run->subjects = calloc(count, sizeof *run->subjects);
+    run->groups = calloc(count, sizeof *run->groups);
+    if (!run->subjects || !run->groups)
+        TRY(FAIL(ERR_NOMEM, "no memory for %zu kernels", count));
+    run->subject_count = count;
+    TRY(worker_init(first, run));
+    TRY(gate_device(&first->device, run->opt->device));
+    for (size_t i = 0; i < count; i++) {
+        TRY(subject_init(run, &run->subjects[i], kernels[i], device_info(first->device)));
+        TRY(load(first, i));
+        run->subjects[i].ambiguous = kernel_ambiguous(first->loaded[i]);
+    }
+    for (size_t i = 0; i < run->group_count; i++) {
+        run->groups[i].first_job = run->job_count;
+        run->job_count += run->groups[i].plan.count;
+    }
+    if (run->opt->dir)
+        TRY(journal_open(&run->journal, run->opt->dir));
+done:
+    return st;
+}
+
+static void run_clear(struct run *run) {
+    for (size_t i = 0; i < run->subject_count; i++) {
+        free(run->subjects[i].outcomes);
+        free(run->subjects[i].have);
+    }
+    for (size_t i = 0; i < run->group_count; i++)
+        plan_clear(&run->groups[i].plan);
+    free(run->subjects);
+    free(run->groups);
+    journal_close(run->journal);
+    pthread_mutex_destroy(&run->lock);
+}
+
+static status_t report_subject(struct kernel_report *r, const struct run *run,
+                               const struct subject *s) {
+    const struct group *g = &run->groups[s->group];
+    char line[CASE_LINE_SIZE];
+    size_t missing = 0, first_missing = 0;
+    status_t st = OK;
+    kernel_report_init(r, s->kernel);
+    snprintf(r->image_sha256, sizeof r->image_sha256, "%s", s->image_sha256);
+    r->ambiguous = s->ambiguous;
+    for (size_t i = 0; i < g->plan.count; i++) {
+        if (!s->have[i]) {
+            first_missing = missing++ ? first_missing : i;
+            continue;
+        }
+        plan_line(line, sizeof line, &g->plan.items[i]);
+        TRY(kernel_report_add(r, g->plan.items[i].check, line, &s->outcomes[i]));
+    }
+    if (missing) {
+        const struct outcome o = {
+            .judgement =
+                judgement_of(VERDICT_UNSURE, "%zu cases did not run: %s", missing, run->message)};
+        plan_line(line, sizeof line, &g->plan.items[first_missing]);
+        TRY(kernel_report_add(r, CHECK_BOUND, line, &o));
+    }
+    TRY(kernel_report_finish(r));
+done:
+    return st;
+}
+
+static status_t report_run(struct gate_report *out, const struct run *run,
+                           const struct device_info *device, double seconds) {
+    out->device = *device;
+    out->suite = suite_name(run->opt->suite);
+    out->seed = run->opt->seed;
+    out->seconds = seconds;
+    out->complete = run->status == OK;
+    for (size_t i = 0; i < run->group_count; i++)
+        out->real_input |= run->groups[i].plan.path_count > 0;
+    out->kernels = calloc(run->subject_count, sizeof *out->kernels);
+    if (!out->kernels)
+        return FAIL(ERR_NOMEM, "no memory for a report");
+    for (size_t i = 0; i < run->subject_count; i++) {
+        out->count++;
+        status_t st = report_subject(&out->kernels[i], run, &run->subjects[i]);
+        if (st != OK)
+            return st;
+    }
+    return OK;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+status_t gate_run(struct gate_report *out, const struct kernel *const *kernels, size_t count,
+                  const struct gate_options *opt) {
+    *out = (struct gate_report){0};
+    double start = now();
+    struct run run = {.opt = opt, .lock = PTHREAD_MUTEX_INITIALIZER};
+    unsigned threads = opt->threads ? opt->threads : 1;
+    struct worker *workers = calloc(threads, sizeof *workers);
+    status_t st = OK, run_status = OK;
+    if (!workers)
+        TRY(FAIL(ERR_NOMEM, "no memory for %u threads", threads));
+    TRY(run_init(&run, &workers[0], kernels, count));
+    for (unsigned i = 1; i < threads; i++)
+        TRY(worker_init(&workers[i], &run));
+    run_status = run_workers(workers, threads);
+    TRY(report_run(out, &run, device_info(workers[0].device), now() - start));
+    if (run_status != OK)
+        TRY(FAIL(run_status, "%s", run.message));
+done:
+    for (unsigned i = 0; workers && i < threads; i++)
+        if (workers[i].run)
+            worker_clear(&workers[i]);
+    free(workers);
+    run_clear(&run);
+    return st;
+}

@@ -1,0 +1,37 @@
+/* gate/run.h - a suite over many kernels, shared out to threads. */
+#ifndef GATE_RUN_H
+#define GATE_RUN_H
+
+#include "gate/report.h"
+
+struct gate_options {
+    const char *device; /* "cpu" */
+    enum suite suite;
+    uint64_t seed;
+    unsigned threads;     /* each opens its own device; at least 1 */
+    const char *dir;      /* keep a journal there and go on from it; NULL: none */
+    const char *real_dir; /* folder with real inputs; NULL: none */
+    /* Called now and then, from any thread but never from two at once; NULL: not. */
+    void (*progress)(void *context, size_t done, size_t total);
+    void *context;
+};
+
+/*
+ * Run every kernel on every case of its suite.  The report does not depend on the number of threads.
+ * All images are loaded before the first case runs, so a broken one ends the run at once.
+ * A failure later leaves in *out what was found until then, with complete = false; what did not run
+ * is UNSURE with the reason.  out is to be cleared in every case.
+ */
+MUST_CHECK status_t gate_run(struct gate_report *out, const struct kernel *const *kernels,
+                             size_t count, const struct gate_options *opt);
+
+/*
+ * One kernel on one case.  An oracle that cannot decide is UNSURE; ERR_* when it could not be run.
+ */
+MUST_CHECK status_t gate_check(struct outcome *out, struct loaded_kernel *lk, enum check check,
+                               const struct test_case *c);
+
+/* The device as the gate opens it: with the shadow on. */
+MUST_CHECK status_t gate_device(struct device **out, const char *name);
+
+#endif

@@ -1,0 +1,72 @@
+#!/bin/sh
+# assay gate: honest kernels pass; the report's three forms; the same results from any -j.
+. "$(dirname "$0")/lib.sh"
+rm -rf out1 out2
+
+run 0 gate -k 'sum_sequential*' -k 'softmax_warp*' -o out1/a -j 1
+[ ! -s err ] || fail "gate writes to stderr without a terminal"
+has out '^PASS +softmax_warp_f32 +[0-9]+ cases +max ulp '
+has out '^PASS +sum_sequential_f32 '
+has out '^2 kernels on cpu \(sm_90\), suite quick, seed 1, [0-9.]+ s: 2 pass, 0 fail, 0 unsure, 0 mistrusted, 0 skip$'
+[ "$(tr -d '[:print:]\n' <out | wc -c)" -eq 0 ] || fail "control codes in a pipe"
+
+cat >fields.cmake <<'END'
+file(READ ${FILE} text)
+foreach(key assay suite seed seconds)
+    string(JSON value GET "${text}" ${key})
+    message("${key}=${value}")
+endforeach()
+foreach(key name arch driver)
+    string(JSON value GET "${text}" device ${key})
+    message("device.${key}=${value}")
+endforeach()
+foreach(key pass fail unsure mistrusted skip)
+    string(JSON value GET "${text}" totals ${key})
+    message("totals.${key}=${value}")
+endforeach()
+string(JSON n LENGTH "${text}" kernels)
+message("kernels=${n}")
+foreach(key name op dtype image_sha256 verdict reason cases max_ulp max_rel max_rho)
+    string(JSON value GET "${text}" kernels 0 ${key})
+    message("0.${key}=${value}")
+endforeach()
+foreach(key case index got_bits want)
+    string(JSON value GET "${text}" kernels 0 worst ${key})
+endforeach()
+string(JSON value GET "${text}" kernels 0 events nan_born)
+string(JSON type TYPE "${text}" kernels 0 bench)
+message("bench=${type}")
+END
+"$CMAKE" -D FILE=out1/a/results.json -P fields.cmake 2>json || { fail "results.json"; cat json >&2; }
+has json '^suite=quick$'
+has json '^seed=1$'
+has json '^device.name=cpu$'
+has json '^device.arch=sm_90$'
+has json '^totals.pass=2$'
+has json '^kernels=2$'
+has json '^0.name=softmax_warp_f32$'
+has json '^0.image_sha256=[0-9a-f]{64}$'
+has json '^0.verdict=PASS$'
+has json '^0.cases=[1-9][0-9]+$'
+has json '^0.max_rho=0\.[0-9]+'
+has out1/a/junit.xml '<testsuite name="assay gate" tests="2" failures="0"'
+has out1/a/index.html '<title>Assay gate: passed</title>'
+[ ! -e out1/a/journal.jsonl ] || fail "the journal of a finished run is still there"
+if command -v xmllint >/dev/null; then
+    xmllint --noout out1/a/junit.xml || fail "junit.xml is not well-formed"
+    xmllint --html --noout out1/a/index.html 2>/dev/null || fail "index.html is not well-formed"
+fi
+
+run 0 gate -k 'sum_sequential*' -k 'softmax_warp*' -o out2 -j 3
+grep -v '"seconds"' out1/a/results.json >a
+grep -v '"seconds"' out2/results.json >b
+cmp -s a b || fail "-j 1 and -j 3 give other results"
+
+# A manifest's kernels take the place of the built-in ones.
+for image in "$source"/tests/kernels/external/*.yaml; do
+    [ -e "$image" ] || continue
+    run 0 gate --manifest "$image"
+    has out 'PASS '
+    grep -q softmax_online_f32 out && fail "--manifest gates the built-in kernels as well"
+done
+finish

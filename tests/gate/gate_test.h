@@ -1,0 +1,37 @@
+/* tests/gate/gate_test.h - cmocka and what the tests of the gate share. */
+#ifndef TESTS_GATE_GATE_TEST_H
+#define TESTS_GATE_GATE_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+/* Fail with a message of its own. */
+#define CHECK(condition, ...)           \
+    do {                                \
+        if (!(condition)) {             \
+            print_error(__VA_ARGS__);   \
+            print_error("\n");          \
+            fail_msg("%s", #condition); \
+        }                               \
+    } while (0)
+
+#define CHECK_OK(expr)                                                           \
+    do {                                                                         \
+        status_t check_status = (expr);                                          \
+        CHECK(check_status == OK, "%s: status %d: %s", #expr, (int)check_status, \
+              status_message());                                                 \
+    } while (0)
+
+#define CHECK_CONTAINS(text, wanted) \
+    CHECK(strstr((text), (wanted)) != NULL, "\"%s\" does not contain \"%s\"", (text), (wanted))
+
+#endif
