@@ -7,7 +7,7 @@
 
 struct check_args {
     struct cli_args common;
-    const char *kernel, *device;
+    const char *kernel, *device, *twin;
     const char *fill; /* a fill's name, or "help" */
     const char *path; /* of the input x */
     bool has_shape, has_seed, has_rows, order, json;
@@ -16,7 +16,7 @@ struct check_args {
     size_t first_row, row_count;
 };
 
-enum { KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_JSON };
+enum { KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_TWIN, KEY_JSON };
 
 static const struct argp_option options[] = {
     {"fill", KEY_FILL, "NAME", 0, "Make the input by this rule; `--fill help` lists the rules", 1},
@@ -26,6 +26,8 @@ static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "FIRST:COUNT", 0, "Only these rows of the file", 2},
     {"order", KEY_ORDER, NULL, 0,
      "Check instead that the result does not depend on order, schedule and neighbours", 3},
+    {"twin", KEY_TWIN, "DEVICE", OPTION_ARG_OPTIONAL,
+     "Check instead that DEVICE (default cuda:0) gives the same bits", 3},
     {"device", 'd', "DEVICE", 0, "cpu (default), cpu:sm_80, cuda:0", 3},
     {"json", KEY_JSON, NULL, 0, "Print the kernel's object of results.json", 3},
     CLI_COMMON_OPTIONS,
@@ -58,6 +60,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         return cli_stop(state, cli_pair(&args->first_row, &args->row_count, "--rows", arg, ':'));
     case KEY_ORDER:
         args->order = true;
+        return 0;
+    case KEY_TWIN:
+        args->twin = arg ? arg : CLI_TWIN_DEVICE;
         return 0;
     case KEY_JSON:
         args->json = true;
@@ -107,6 +112,8 @@ static status_t check_usage(const struct check_args *args) {
         return FAIL(ERR_USAGE, "check: --rows goes with -i, not with --fill");
     if (args->has_rows && args->row_count == 0)
         return FAIL(ERR_USAGE, "check: --rows with a count of 0");
+    if (args->order && args->twin)
+        return FAIL(ERR_USAGE, "check: --order and --twin are two checks: give one of them");
     if (args->path && (args->has_shape || args->has_seed))
         return FAIL(ERR_USAGE, "check: --shape and --seed go with --fill, not with -i");
     return OK;
@@ -123,14 +130,15 @@ static status_t make_case(struct test_case *out, const struct check_args *args,
 }
 
 /* The report of a gate with one case. */
-static status_t check_case(struct kernel_report *report, struct loaded_kernel *lk, enum check check,
+static status_t check_case(struct kernel_report *report, struct loaded_kernel *lk,
+                           struct loaded_kernel *twin, enum check check,
                            const struct test_case *c) {
     struct outcome outcome;
     char line[CASE_LINE_SIZE];
     status_t st = OK;
     check_line(line, sizeof line, check, c);
     TRY(file_sha256(report->image_sha256, report->kernel->image));
-    TRY(gate_check(&outcome, lk, check, c));
+    TRY(gate_check(&outcome, lk, twin, check, c));
     TRY(kernel_report_add(report, check, line, &outcome));
     TRY(kernel_report_finish(report));
 done:
@@ -139,8 +147,8 @@ done:
 
 static status_t check(const struct check_args *args, bool *passed) {
     struct catalogue *cat = NULL;
-    struct device *device = NULL;
-    struct loaded_kernel *lk = NULL;
+    struct device *device = NULL, *twin_device = NULL;
+    struct loaded_kernel *lk = NULL, *twin = NULL;
     struct test_case c = {0};
     struct kernel_report report = {0};
     status_t st = OK;
@@ -154,7 +162,12 @@ static status_t check(const struct check_args *args, bool *passed) {
     TRY(make_case(&c, args, kernel));
     TRY(gate_device(&device, args->device));
     TRY(kernel_load(&lk, device, kernel));
-    TRY(check_case(&report, lk, args->order ? CHECK_ORDER : CHECK_BOUND, &c));
+    if (args->twin) {
+        TRY(gate_device(&twin_device, args->twin));
+        TRY(kernel_load(&twin, twin_device, kernel));
+    }
+    TRY(check_case(&report, lk, twin,
+                   args->order ? CHECK_ORDER : twin ? CHECK_TWIN : CHECK_BOUND, &c));
     if (args->json)
         TRY(report_check_json(stdout, &report));
     else
@@ -163,7 +176,10 @@ static status_t check(const struct check_args *args, bool *passed) {
 done:
     if (lk)
         kernel_unload(lk);
+    if (twin)
+        kernel_unload(twin);
     device_close(device);
+    device_close(twin_device);
     kernel_report_clear(&report);
     case_clear(&c);
     catalogue_free(cat);

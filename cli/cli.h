@@ -80,6 +80,9 @@ MUST_CHECK status_t cli_pair(size_t *a, size_t *b, const char *option, const cha
 /* The manifests' kernels, or the built-in ones if none is named. */
 MUST_CHECK status_t cli_catalogue(struct catalogue **out, const struct cli_args *args);
 
+/* The device that --twin means when it names none. */
+#define CLI_TWIN_DEVICE "cuda:0"
+
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* A bar on stderr if that is a terminal, else nothing at all. */

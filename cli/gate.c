@@ -14,12 +14,12 @@
 struct gate_args {
     struct cli_args common;
     struct strings globs;
-    const char *device, *dir;
+    const char *device, *twin, *dir;
     enum suite suite;
     uint64_t seed, threads;
 };
 
-enum { KEY_SUITE = CLI_KEY_FIRST, KEY_SEED };
+enum { KEY_SUITE = CLI_KEY_FIRST, KEY_SEED, KEY_TWIN };
 
 static const struct argp_option options[] = {
     {"kernel", 'k', "GLOB", 0,
@@ -27,6 +27,8 @@ static const struct argp_option options[] = {
      "matches no honest kernel, such as '*faulty*'",
      1},
     {"device", 'd', "DEVICE", 0, "cpu (default), cpu:sm_80, cuda:0", 1},
+    {"twin", KEY_TWIN, "DEVICE", OPTION_ARG_OPTIONAL,
+     "Also run each case on DEVICE (default cuda:0) and ask for the same bits", 1},
     {"suite", KEY_SUITE, "NAME", 0, "quick (default) or full", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of the first case of each fill (default 1)", 1},
     {"jobs", 'j', "N", 0, "Threads (default: one per processor)", 1},
@@ -49,6 +51,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         return 0;
     case 'j':
         return cli_stop(state, cli_number(&args->threads, "-j", arg, 1, MAX_THREADS));
+    case KEY_TWIN:
+        args->twin = arg ? arg : CLI_TWIN_DEVICE;
+        return 0;
     case KEY_SUITE:
         return cli_stop(state, suite_find(&args->suite, arg));
     case KEY_SEED:
@@ -119,6 +124,7 @@ static status_t gate_kernels(const struct gate_args *args, const struct kernel *
     struct gate_report report;
     const struct gate_options opt = {
         .device = args->device,
+        .twin = args->twin,
         .suite = args->suite,
         .seed = args->seed,
         .threads = (unsigned)args->threads,

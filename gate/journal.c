@@ -27,7 +27,7 @@ static void name_of(char *out, size_t size, const char *key, const char *line) {
 static json_t *json_of_outcome(const struct outcome *o) {
     const struct judgement *j = &o->judgement;
     const struct worst *w = &j->worst;
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I}",
                      "verdict", (int)j->verdict,
                      "reason", j->reason,
                      "max_ulp", json_of_double(j->max_ulp),
@@ -42,7 +42,8 @@ static json_t *json_of_outcome(const struct outcome *o) {
                      "hi", json_of_double(w->want.hi),
                      "budget", json_of_double(w->budget),
                      "events", json_of_events(&o->events),
-                     "saw", (int)o->saw_order);
+                     "saw", (int)o->saw_order,
+                     "compared", (json_int_t)o->compared);
 }
 /* clang-format on */
 
@@ -51,14 +52,14 @@ static bool json_to_outcome(struct outcome *out, const json_t *json) {
     struct judgement *j = &o.judgement;
     int verdict, known, per_row, saw;
     const char *reason;
-    json_int_t row, col, got;
+    json_int_t row, col, got, compared;
     json_t *ulp, *rel, *rho, *lo, *hi, *budget, *events;
     if (json_unpack((json_t *)json,
-                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b}",
+                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I}",
                     "verdict", &verdict, "reason", &reason, "max_ulp", &ulp, "max_rel", &rel,
                     "max_rho", &rho, "known", &known, "per_row", &per_row, "row", &row, "col", &col,
                     "got", &got, "lo", &lo, "hi", &hi, "budget", &budget, "events", &events, "saw",
-                    &saw) != 0)
+                    &saw, "compared", &compared) != 0)
         return false;
     if (verdict < 0 || verdict >= VERDICT_COUNT || !json_to_double(&j->max_ulp, ulp) ||
         !json_to_double(&j->max_rel, rel) || !json_to_double(&j->max_rho, rho) ||
@@ -73,6 +74,7 @@ static bool json_to_outcome(struct outcome *out, const json_t *json) {
     j->worst.col = (size_t)col;
     j->worst.got = (uint32_t)got;
     o.saw_order = saw;
+    o.compared = (size_t)compared;
     *out = o;
     return true;
 }
@@ -131,13 +133,17 @@ void journal_close(struct journal *j) {
 }
 
 status_t journal_key(char key[static DIGEST_SIZE], const struct kernel *kernel,
-                     const char *image_sha256, const struct device_info *device) {
+                     const char *image_sha256, const struct device_info *device,
+                     const struct device_info *twin) {
+    static const struct device_info none;
+    const struct device_info *t = twin ? twin : &none;
     char manifest[DIGEST_SIZE], program[DIGEST_SIZE], text[1024];
     status_t st = OK;
     TRY(file_sha256(manifest, kernel->manifest));
     TRY(file_sha256(program, "/proc/self/exe"));
-    snprintf(text, sizeof text, "%s %s %s %s %s %s %s", kernel->name, image_sha256, manifest,
-             program, device->name, device->arch, device->driver);
+    snprintf(text, sizeof text, "%s %s %s %s %s %s %s %s %s %s", kernel->name, image_sha256,
+             manifest, program, device->name, device->arch, device->driver, t->name, t->arch,
+             t->driver);
     text_sha256(key, text);
 done:
     return st;

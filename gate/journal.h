@@ -16,9 +16,10 @@ struct journal;
 MUST_CHECK status_t journal_open(struct journal **out, const char *dir);
 void journal_close(struct journal *j); /* NULL is fine */
 
-/* The key under which a kernel's outcomes on a device are kept.  ERR_IO. */
+/* The key under which a kernel's outcomes on a device (and its twin, or NULL) are kept.  ERR_IO. */
 MUST_CHECK status_t journal_key(char key[static DIGEST_SIZE], const struct kernel *kernel,
-                                const char *image_sha256, const struct device_info *device);
+                                const char *image_sha256, const struct device_info *device,
+                                const struct device_info *twin);
 
 bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *line);
 MUST_CHECK status_t journal_add(struct journal *j, const char *key, const char *line,

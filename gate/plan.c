@@ -186,6 +186,18 @@ done:
     return st;
 }
 
+status_t plan_add_twins(struct plan *p) {
+    status_t st = OK;
+    for (size_t i = 0, count = p->count; st == OK && i < count; i++) {
+        struct plan_item item = p->items[i];
+        if (item.check != CHECK_BOUND)
+            continue;
+        item.check = CHECK_TWIN;
+        st = add(p, item);
+    }
+    return st;
+}
+
 void plan_clear(struct plan *p) {
     for (size_t i = 0; i < p->path_count; i++)
         free(p->paths[i]);
@@ -203,7 +215,9 @@ status_t plan_case(struct test_case *out, const struct plan_item *item, const st
 void check_line(char *out, size_t size, enum check check, const struct test_case *c) {
     char line[CASE_LINE_SIZE];
     case_line(line, sizeof line, c);
-    snprintf(out, size, "%s%s", check == CHECK_ORDER ? "--order " : "", line);
+    static const char *const options[] = {
+        [CHECK_BOUND] = "", [CHECK_ORDER] = "--order ", [CHECK_TWIN] = "--twin "};
+    snprintf(out, size, "%s%s", options[check], line);
 }
 
 void plan_line(char *out, size_t size, const struct plan_item *item) {

@@ -15,7 +15,7 @@ enum suite { SUITE_QUICK, SUITE_FULL };
 const char *suite_name(enum suite s);
 MUST_CHECK status_t suite_find(enum suite *out, const char *name); /* ERR_USAGE */
 
-enum check { CHECK_BOUND, CHECK_ORDER };
+enum check { CHECK_BOUND, CHECK_ORDER, CHECK_TWIN };
 
 struct plan_item {
     enum check check;
@@ -43,12 +43,15 @@ MUST_CHECK status_t plan_init(struct plan *out, const struct op *op, const struc
                               enum suite suite, uint64_t seed, const char *real_dir);
 void plan_clear(struct plan *p); /* safe on a zeroed struct, and twice */
 
+/* A CHECK_TWIN item for every CHECK_BOUND item that is there.  ERR_NOMEM. */
+MUST_CHECK status_t plan_add_twins(struct plan *p);
+
 MUST_CHECK status_t plan_case(struct test_case *out, const struct plan_item *item,
                               const struct dtype *dt);
 
 /*
- * The options that rerun one check of a case: case_line (gate/case.h), with "--order " in front
- * where that is what is checked.
+ * The options that rerun one check of a case: case_line (gate/case.h), with "--order " or "--twin " in
+ * front where that is what is checked.
  */
 void check_line(char *out, size_t size, enum check check, const struct test_case *c);
 void plan_line(char *out, size_t size, const struct plan_item *item);

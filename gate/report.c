@@ -68,6 +68,7 @@ status_t kernel_report_add(struct kernel_report *r, enum check check, const char
             snprintf(r->order_line, sizeof r->order_line, "%s", line);
         r->order_saw += o->saw_order;
     }
+    r->twin_outputs += o->compared;
     r->max_ulp = fmax(r->max_ulp, j->max_ulp); /* none is NaN: judge.c makes a NaN a FAIL */
     r->max_rel = fmax(r->max_rel, j->max_rel);
     r->max_rho = fmax(r->max_rho, j->max_rho);
@@ -153,8 +154,13 @@ void text_of_enclosure(char *out, size_t size, struct enclosure e) {
     snprintf(out, size, "[%s, %s]", lo, hi);
 }
 
-void text_of_rerun(char *out, size_t size, const struct kernel *kernel, const char *line) {
-    snprintf(out, size, "assay check %s %s", kernel->name, line);
+void text_of_rerun(char *out, size_t size, const struct kernel_report *r, const char *line) {
+    bool twin = strncmp(line, "--twin ", 7) == 0 && r->twin;
+    bool device = r->device && strcmp(r->device, "cpu") != 0;
+    snprintf(out, size, "assay check %s %s%s%s%s%s%s%s", r->kernel->name,
+             twin ? "--twin=" : "", twin ? r->twin : "", twin ? line + 6 : line,
+             device ? " -d " : "", device ? r->device : "",
+             r->kernel->builtin ? "" : " --manifest ", r->kernel->builtin ? "" : r->kernel->manifest);
 }
 
 void text_of_dtype(char *out, size_t size, const struct kernel *kernel) {

@@ -18,6 +18,7 @@ struct outcome {
     struct judgement judgement;
     struct dev_events events; /* of the first run */
     bool saw_order;           /* CHECK_ORDER: see gate/order.h */
+    size_t compared;          /* CHECK_TWIN: outputs whose bits were compared */
 };
 
 /* An outcome and the options that rerun it, "--order --fill normal --shape 3x1025 --seed 3". */
@@ -29,6 +30,7 @@ struct finding {
 
 struct kernel_report {
     const struct kernel *kernel;
+    const char *device, *twin; /* as the run was asked for them; NULL: cpu, and none */
     char image_sha256[DIGEST_SIZE];
     unsigned ambiguous; /* unsuffixed mul + add pairs: their bits are not fixed */
     enum verdict verdict;
@@ -37,6 +39,7 @@ struct kernel_report {
     size_t verdicts[VERDICT_COUNT];  /* cases by verdict */
     size_t order_cases, order_saw;   /* order checks that ran; that could see something */
     char order_line[CASE_LINE_SIZE]; /* the first of them */
+    size_t twin_outputs;             /* compared bit for bit with the twin device */
     double max_ulp, max_rel, max_rho;
     struct finding worst; /* the worst verdict's largest rho; line "" if nothing ran */
     size_t finding_count, finding_room;
@@ -46,6 +49,7 @@ struct kernel_report {
 
 struct gate_report {
     struct device_info device;
+    struct device_info twin; /* name "": there was none */
     const char *suite; /* "quick" */
     uint64_t seed;
     double seconds;
@@ -75,8 +79,9 @@ bool gate_report_passed(const struct gate_report *r);
 /* "0x7fffffff (NaN)"; "1.5" or "[1.5, 1.5000001]". */
 void text_of_bits(char *out, size_t size, const struct dtype *dt, uint32_t bits);
 void text_of_enclosure(char *out, size_t size, struct enclosure e);
-/* "assay check KERNEL --fill cancel --shape 4x33 --seed 17" */
-void text_of_rerun(char *out, size_t size, const struct kernel *kernel, const char *line);
+#define RERUN_SIZE (CASE_LINE_SIZE + 4096)
+/* "assay check KERNEL --fill cancel --shape 4x33 --seed 17", with -d and --manifest where needed */
+void text_of_rerun(char *out, size_t size, const struct kernel_report *r, const char *line);
 /* "f32", or "f16->f32" where output and input differ. */
 void text_of_dtype(char *out, size_t size, const struct kernel *kernel);
 

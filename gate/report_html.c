@@ -53,7 +53,7 @@ static void row(FILE *to, const struct kernel_report *r) {
 }
 
 static void finding(FILE *to, const struct kernel_report *r, const struct finding *f) {
-    char text[CASE_LINE_SIZE + 128];
+    char text[RERUN_SIZE];
     const struct judgement *j = &f->judgement;
     markup_print(to, "<p><span class=\"v %s\">%s</span> %s</p>\n<pre>", verdict_name(j->verdict),
                  verdict_name(j->verdict), j->reason);
@@ -64,7 +64,7 @@ static void finding(FILE *to, const struct kernel_report *r, const struct findin
         markup_print(to, "want    %s\n", text);
         fprintf(to, "budget  %.3g\n", j->worst.budget);
     }
-    text_of_rerun(text, sizeof text, r->kernel, f->line);
+    text_of_rerun(text, sizeof text, r, f->line);
     markup_print(to, "rerun   %s</pre>\n", text);
 }
 

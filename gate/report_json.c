@@ -63,7 +63,7 @@ static json_t *json_of_worst(const struct finding *f, const struct kernel *kerne
 json_t *json_of_kernel(const struct kernel_report *r) {
     char dtype[32];
     text_of_dtype(dtype, sizeof dtype, r->kernel);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:n}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:n}",
                      "name", r->kernel->name,
                      "op", r->kernel->op->name,
                      "dtype", dtype,
@@ -76,20 +76,24 @@ json_t *json_of_kernel(const struct kernel_report *r) {
                      "max_rho", json_of_double(r->max_rho),
                      "worst", json_of_worst(&r->worst, r->kernel),
                      "events", json_of_events(&r->events),
+                     "twin_outputs", (json_int_t)r->twin_outputs,
                      "bench");
 }
+
+static json_t *json_of_device(const struct device_info *d) {
+    return json_pack("{s:s, s:s, s:s}", "name", d->name, "arch", d->arch, "driver", d->driver);
+}
+
 static json_t *json_of_report(const struct gate_report *r) {
     size_t t[VERDICT_COUNT];
     gate_report_totals(t, r);
     json_t *kernels = json_array();
     for (size_t i = 0; i < r->count; i++)
         json_array_append_new(kernels, json_of_kernel(&r->kernels[i]));
-    return json_pack("{s:s, s:{s:s, s:s, s:s}, s:s, s:I, s:f, s:{s:I, s:I, s:I, s:I, s:I}, s:o}",
+    return json_pack("{s:s, s:o, s:o, s:s, s:I, s:f, s:{s:I, s:I, s:I, s:I, s:I}, s:o}",
                      "assay", ASSAY_VERSION,
-                     "device",
-                         "name", r->device.name,
-                         "arch", r->device.arch,
-                         "driver", r->device.driver,
+                     "device", json_of_device(&r->device),
+                     "twin", r->twin.name[0] ? json_of_device(&r->twin) : json_null(),
                      "suite", r->suite,
                      "seed", (json_int_t)r->seed,
                      "seconds", r->seconds,

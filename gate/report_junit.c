@@ -7,12 +7,12 @@
 #include "gate/report.h"
 
 static void failure(FILE *to, const struct kernel_report *r) {
-    char text[CASE_LINE_SIZE + 128];
+    char text[RERUN_SIZE];
     markup_print(to, "    <failure type=\"%s\" message=\"%s\">", verdict_name(r->verdict),
                  r->reason);
     for (size_t i = 0; i < r->finding_count; i++) {
         const struct finding *f = &r->findings[i];
-        text_of_rerun(text, sizeof text, r->kernel, f->line);
+        text_of_rerun(text, sizeof text, r, f->line);
         markup_print(to, "%s: %s\n    %s\n", verdict_name(f->judgement.verdict),
                      f->judgement.reason, text);
     }

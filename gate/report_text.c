@@ -8,7 +8,7 @@
 
 static void finding_block(FILE *to, const struct kernel_report *r, const struct finding *f) {
     const struct judgement *j = &f->judgement;
-    char text[CASE_LINE_SIZE + 128];
+    char text[RERUN_SIZE];
     fprintf(to, "\n%s %s: %s\n", verdict_name(j->verdict), r->kernel->name, j->reason);
     if (j->worst.known) {
         worst_place(text, sizeof text, &j->worst);
@@ -19,7 +19,7 @@ static void finding_block(FILE *to, const struct kernel_report *r, const struct 
         fprintf(to, "    want    %s\n", text);
         fprintf(to, "    budget  %.3g\n", j->worst.budget);
     }
-    text_of_rerun(text, sizeof text, r->kernel, f->line);
+    text_of_rerun(text, sizeof text, r, f->line);
     fprintf(to, "    rerun   %s\n", text);
 }
 
@@ -56,6 +56,16 @@ static void kernel_line(FILE *to, const struct kernel_report *r, int width) {
             r->worst.line);
 }
 
+static void twin_line(FILE *to, const struct gate_report *r) {
+    size_t outputs = 0;
+    if (!r->twin.name[0])
+        return;
+    for (size_t i = 0; i < r->count; i++)
+        outputs += r->kernels[i].twin_outputs;
+    fprintf(to, "\ntwin %s (%s%s%s): %zu outputs compared bit for bit\n", r->twin.name,
+            r->twin.arch, r->twin.driver[0] ? ", driver " : "", r->twin.driver, outputs);
+}
+
 void report_text(FILE *to, const struct gate_report *r) {
     size_t t[VERDICT_COUNT];
     gate_report_totals(t, r);
@@ -72,6 +82,7 @@ void report_text(FILE *to, const struct gate_report *r) {
                     r->kernels[i].kernel->name, r->kernels[i].ambiguous);
     if (!r->real_input)
         fprintf(to, "\nnote: no real input was found beside the program (corpus/real)\n");
+    twin_line(to, r);
     fprintf(to,
             "\n%zu kernel%s on %s (%s%s%s), suite %s, seed %llu, %.1f s: %zu pass, %zu fail, "
             "%zu unsure, %zu mistrusted, %zu skip%s\n",

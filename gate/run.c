@@ -16,6 +16,7 @@
 
 #include "gate/journal.h"
 #include "gate/order.h"
+#include "gate/twin.h"
 
 struct group {
     const struct op *op;
@@ -55,8 +56,8 @@ struct run {
 struct worker {
     struct run *run;
     pthread_t thread;
-    struct device *device;
-    struct loaded_kernel **loaded; /* by subject; NULL: not yet */
+    struct device *device, *twin; /* twin: NULL without one */
+    struct loaded_kernel **loaded, **loaded_twin; /* by subject; NULL: not yet */
 };
 
 status_t gate_device(struct device **out, const char *name) {
@@ -69,13 +70,23 @@ static void undecided(struct outcome *o) {
     o->judgement = judgement_of(VERDICT_UNSURE, "%s", status_message());
 }
 
-static status_t check_with(struct outcome *out, struct loaded_kernel *lk, enum check check,
-                           const struct test_case *c, const struct truth *truth) {
+static status_t check_with(struct outcome *out, struct loaded_kernel *lk,
+                           struct loaded_kernel *twin, enum check check, const struct test_case *c,
+                           const struct truth *truth) {
     struct kernel_result result;
+    status_t st = OK;
     *out = (struct outcome){0};
-    status_t st = check == CHECK_ORDER
-                      ? order_check(&out->judgement, &out->saw_order, &result, lk, c, truth)
-                      : judge_kernel(&out->judgement, &result, lk, c, truth);
+    switch (check) {
+    case CHECK_BOUND:
+        st = judge_kernel(&out->judgement, &result, lk, c, truth);
+        break;
+    case CHECK_ORDER:
+        st = order_check(&out->judgement, &out->saw_order, &result, lk, c, truth);
+        break;
+    case CHECK_TWIN:
+        st = twin_check(&out->judgement, &out->compared, &result, lk, twin, c);
+        break;
+    }
     if (st == ERR_UNDECIDED) {
         undecided(out);
         return OK;
@@ -89,8 +100,8 @@ static status_t check_with(struct outcome *out, struct loaded_kernel *lk, enum c
     return st;
 }
 
-status_t gate_check(struct outcome *out, struct loaded_kernel *lk, enum check check,
-                    const struct test_case *c) {
+status_t gate_check(struct outcome *out, struct loaded_kernel *lk, struct loaded_kernel *twin,
+                    enum check check, const struct test_case *c) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     struct truth truth = {0};
     status_t st = truth_init(&truth, kernel->op, c, kernel->empty_row);
@@ -99,7 +110,7 @@ status_t gate_check(struct outcome *out, struct loaded_kernel *lk, enum check ch
         undecided(out);
         st = OK;
     } else if (st == OK) {
-        st = check_with(out, lk, check, c, &truth);
+        st = check_with(out, lk, twin, check, c, &truth);
     }
     truth_clear(&truth);
     return st;
@@ -118,9 +129,13 @@ static void give_up(struct run *run, status_t st) {
 }
 
 static status_t load(struct worker *w, size_t subject) {
-    if (w->loaded[subject])
-        return OK;
-    return kernel_load(&w->loaded[subject], w->device, w->run->subjects[subject].kernel);
+    const struct kernel *kernel = w->run->subjects[subject].kernel;
+    status_t st = OK;
+    if (!w->loaded[subject])
+        st = kernel_load(&w->loaded[subject], w->device, kernel);
+    if (st == OK && w->twin && !w->loaded_twin[subject])
+        st = kernel_load(&w->loaded_twin[subject], w->twin, kernel);
+    return st;
 }
 
 /* Store one outcome; add it to the journal unless it came from there. */
@@ -179,7 +194,8 @@ static status_t run_subjects(struct worker *w, size_t group, size_t item, const 
         } else {
             TRY(truth_status);
             TRY(load(w, i));
-            TRY(check_with(&o, w->loaded[i], g->plan.items[item].check, c, &truth));
+            TRY(check_with(&o, w->loaded[i], w->loaded_twin[i], g->plan.items[item].check, c,
+                           &truth));
         }
         TRY(deliver(run, s, item, line, &o, false));
     }
@@ -209,12 +225,19 @@ done:
     return st;
 }
 
+static status_t open_devices(struct worker *w) {
+    status_t st = gate_device(&w->device, w->run->opt->device);
+    if (st == OK && w->run->opt->twin)
+        st = gate_device(&w->twin, w->run->opt->twin);
+    return st;
+}
+
 static void *work(void *argument) {
     struct worker *w = argument;
     struct run *run = w->run;
     status_t st = OK;
     if (!w->device)
-        st = gate_device(&w->device, run->opt->device);
+        st = open_devices(w);
     while (st == OK && !atomic_load(&run->stop)) {
         size_t job = atomic_fetch_add(&run->next_job, 1);
         if (job >= run->job_count)
@@ -230,15 +253,22 @@ static void *work(void *argument) {
 static status_t worker_init(struct worker *w, struct run *run) {
     *w = (struct worker){.run = run};
     w->loaded = calloc(run->subject_count, sizeof(struct loaded_kernel *));
-    return w->loaded ? OK : FAIL(ERR_NOMEM, "no memory for a thread's kernels");
+    w->loaded_twin = calloc(run->subject_count, sizeof(struct loaded_kernel *));
+    return w->loaded && w->loaded_twin ? OK : FAIL(ERR_NOMEM, "no memory for a thread's kernels");
+}
+
+static void unload_all(struct loaded_kernel **loaded, size_t count) {
+    for (size_t i = 0; loaded && i < count; i++)
+        if (loaded[i])
+            kernel_unload(loaded[i]);
+    free(loaded);
 }
 
 static void worker_clear(struct worker *w) {
-    for (size_t i = 0; w->loaded && i < w->run->subject_count; i++)
-        if (w->loaded[i])
-            kernel_unload(w->loaded[i]);
-    free(w->loaded);
+    unload_all(w->loaded, w->run->subject_count);
+    unload_all(w->loaded_twin, w->run->subject_count);
     device_close(w->device);
+    device_close(w->twin);
 }
 
 /* The calling thread is worker 0, so one thread means no thread at all. */
@@ -273,16 +303,19 @@ static status_t join_group(struct run *run, struct subject *s) {
     status_t st =
         plan_init(&g->plan, k->op, k->in, run->opt->suite, run->opt->seed, run->opt->real_dir);
     if (st == OK)
-        run->group_count++;
+        run->group_count++; /* the plan is owned from here on */
+    if (st == OK && run->opt->twin)
+        st = plan_add_twins(&g->plan);
     return st;
 }
 
 static status_t subject_init(struct run *run, struct subject *s, const struct kernel *kernel,
-                             const struct device_info *device) {
+                             const struct worker *first) {
     status_t st = OK;
     s->kernel = kernel;
     TRY(file_sha256(s->image_sha256, kernel->image));
-    TRY(journal_key(s->key, kernel, s->image_sha256, device));
+    TRY(journal_key(s->key, kernel, s->image_sha256, device_info(first->device),
+                    first->twin ? device_info(first->twin) : NULL));
     TRY(join_group(run, s));
     size_t count = run->groups[s->group].plan.count;
     s->outcomes = calloc(count, sizeof *s->outcomes);
@@ -303,9 +336,9 @@ static status_t run_init(struct run *run, struct worker *first, const struct ker
         TRY(FAIL(ERR_NOMEM, "no memory for %zu kernels", count));
     run->subject_count = count;
     TRY(worker_init(first, run));
-    TRY(gate_device(&first->device, run->opt->device));
+    TRY(open_devices(first));
     for (size_t i = 0; i < count; i++) {
-        TRY(subject_init(run, &run->subjects[i], kernels[i], device_info(first->device)));
+        TRY(subject_init(run, &run->subjects[i], kernels[i], first));
         TRY(load(first, i));
         run->subjects[i].ambiguous = kernel_ambiguous(first->loaded[i]);
     }
@@ -339,6 +372,8 @@ static status_t report_subject(struct kernel_report *r, const struct run *run,
     size_t missing = 0, first_missing = 0;
     status_t st = OK;
     kernel_report_init(r, s->kernel);
+    r->device = run->opt->device;
+    r->twin = run->opt->twin;
     snprintf(r->image_sha256, sizeof r->image_sha256, "%s", s->image_sha256);
     r->ambiguous = s->ambiguous;
     for (size_t i = 0; i < g->plan.count; i++) {
@@ -362,8 +397,11 @@ done:
 }
 
 static status_t report_run(struct gate_report *out, const struct run *run,
-                           const struct device_info *device, double seconds) {
+                           const struct device_info *device, const struct device_info *twin,
+                           double seconds) {
     out->device = *device;
+    if (twin)
+        out->twin = *twin;
     out->suite = suite_name(run->opt->suite);
     out->seed = run->opt->seed;
     out->seconds = seconds;
@@ -402,7 +440,8 @@ status_t gate_run(struct gate_report *out, const struct kernel *const *kernels, 
     for (unsigned i = 1; i < threads; i++)
         TRY(worker_init(&workers[i], &run));
     run_status = run_workers(workers, threads);
-    TRY(report_run(out, &run, device_info(workers[0].device), now() - start));
+    TRY(report_run(out, &run, device_info(workers[0].device),
+                   workers[0].twin ? device_info(workers[0].twin) : NULL, now() - start));
     if (run_status != OK)
         TRY(FAIL(run_status, "%s", run.message));
 done:

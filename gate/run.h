@@ -6,6 +6,7 @@
 
 struct gate_options {
     const char *device; /* "cpu" */
+    const char *twin;   /* a device that has to give the same bits, "cuda:0"; NULL: none */
     enum suite suite;
     uint64_t seed;
     unsigned threads;     /* each opens its own device; at least 1 */
@@ -26,9 +27,11 @@ MUST_CHECK status_t gate_run(struct gate_report *out, const struct kernel *const
                              size_t count, const struct gate_options *opt);
 
 /*
- * One kernel on one case.  An oracle that cannot decide is UNSURE; ERR_* when it could not be run.
+ * One kernel on one case.  twin: the kernel on the other device for CHECK_TWIN, else NULL.  An oracle
+ * that cannot decide is UNSURE; ERR_* when it could not be run.
  */
-MUST_CHECK status_t gate_check(struct outcome *out, struct loaded_kernel *lk, enum check check,
+MUST_CHECK status_t gate_check(struct outcome *out, struct loaded_kernel *lk,
+                               struct loaded_kernel *twin, enum check check,
                                const struct test_case *c);
 
 /* The device as the gate opens it: with the shadow on. */

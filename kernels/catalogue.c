@@ -150,6 +150,9 @@ status_t catalogue_add_builtin(struct catalogue *cat) {
         return FAIL(rc == GLOB_NOSPACE ? ERR_NOMEM : ERR_IO, "cannot read %s", folder);
     for (size_t i = 0; st == OK && i < found.gl_pathc; i++)
         st = catalogue_add(cat, found.gl_pathv[i]);
+    for (size_t i = 0; i < cat->kernel_count; i++)
+        for (size_t k = 0; k < found.gl_pathc; k++)
+            cat->kernels[i]->builtin |= strcmp(cat->kernels[i]->manifest, found.gl_pathv[k]) == 0;
     globfree(&found);
     return st;
 }

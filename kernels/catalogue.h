@@ -25,7 +25,8 @@ struct kernel {
     enum empty_row empty_row;
     bool deterministic;
     const char *fault;     /* planted fault: what is wrong with it; NULL for an honest kernel */
-    const char *manifest;  /* path it was read from, for messages */
+    const char *manifest;  /* path it was read from */
+    bool builtin;          /* of this repository: found without naming the manifest */
     const char *image;     /* path of its PTX */
     const struct kernel_detail *detail; /* expressions, launches, scratch: catalogue.c's own */
 };

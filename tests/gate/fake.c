@@ -62,6 +62,7 @@ struct fake fake_kernel(const char *name, const char *op, fake_fn *compute) {
                    .acc = f32,
                    .deterministic = true,
                    .manifest = "/proc/version",
+                   .builtin = true,
                    .image = "/proc/self/exe"},
         .compute = compute,
         .numerics = {.in = f32,
