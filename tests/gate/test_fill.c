@@ -1,5 +1,5 @@
 /* tests/gate/test_fill.c - the fills keep what docs/cases.md promises, in every format. */
-#include "tests/gate/gate_test.h"
+#include "tests/check.h"
 
 #include <math.h>
 

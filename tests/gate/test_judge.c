@@ -3,7 +3,7 @@
  *
  * Each test names the fault that it guards against, as seen in a published checker.
  */
-#include "tests/gate/gate_test.h"
+#include "tests/check.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* tests/gate/test_npy.c - npy files: a table of broken ones, every truncation, and round trips. */
-#include "tests/gate/gate_test.h"
+#include "tests/check.h"
 
 #include <unistd.h>
 

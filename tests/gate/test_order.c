@@ -1,5 +1,5 @@
 /* tests/gate/test_order.c - the order check finds each kind of dependence, and knows when it is blind. */
-#include "tests/gate/gate_test.h"
+#include "tests/check.h"
 
 #include <math.h>
 

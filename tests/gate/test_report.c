@@ -1,5 +1,5 @@
 /* tests/gate/test_report.c - outcomes add up, and every form of a report holds what it should. */
-#include "tests/gate/gate_test.h"
+#include "tests/check.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* tests/gate/test_run.c - whole runs: the same report from any number of threads, and after a kill. */
-#include "tests/gate/gate_test.h"
+#include "tests/check.h"
 
 #include <math.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* tests/gate/test_twin.c - the twin check sees one wrong bit anywhere, and promises none where none is due. */
-#include "tests/gate/gate_test.h"
+#include "tests/check.h"
 
 #include <math.h>
 #include <string.h>

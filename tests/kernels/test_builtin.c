@@ -2,7 +2,7 @@
  * The repository's own kernels as they were built: every manifest is good, images and manifests
  * name the same entries, and the PTX keeps what design.md promises of it.
  */
-#include "kernels_test.h"
+#include "tests/check.h"
 
 #include <glob.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * in its first line what the message must contain; load_*.yaml are found wanting only against their
  * image.  good.yaml has none.
  */
-#include "kernels_test.h"
+#include "tests/check.h"
 
 #include <glob.h>
 #include <string.h>

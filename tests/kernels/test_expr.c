@@ -1,5 +1,5 @@
 /* Expressions and ranges. */
-#include "kernels_test.h"
+#include "tests/check.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What a run hands to the device and takes from it, seen from a device that only records. */
-#include "kernels_test.h"
+#include "tests/check.h"
 
 #include <string.h>
 

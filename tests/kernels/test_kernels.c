@@ -5,7 +5,7 @@
  *
  * ASSAY_TEST_DEVICE names another device than `cpu`.
  */
-#include "kernels_test.h"
+#include "tests/check.h"
 
 #include <string.h>
 

@@ -1,28 +1,11 @@
-/* tests/oracle/oracle_test.h - cmocka and what every test here needs. */
+/* tests/oracle/oracle_test.h - what the tests of the oracle share. */
 #ifndef TESTS_ORACLE_ORACLE_TEST_H
 #define TESTS_ORACLE_ORACLE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/rng.h"
-
-/* Fail with a message of its own; the row or the bits belong into it. */
-#define CHECK(condition, ...)           \
-    do {                                \
-        if (!(condition)) {             \
-            print_error(__VA_ARGS__);   \
-            print_error("\n");          \
-            fail_msg("%s", #condition); \
-        }                               \
-    } while (0)
+#include "tests/check.h"
 
 /* Loops scale with ASSAY_TEST_MULT (default 1). */
 static inline size_t times(size_t n) {

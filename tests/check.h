@@ -1,6 +1,6 @@
-/* tests/gate/gate_test.h - cmocka and what the tests of the gate share. */
-#ifndef TESTS_GATE_GATE_TEST_H
-#define TESTS_GATE_GATE_TEST_H
+/* tests/check.h - cmocka with what it needs before it, and checks that say what was wrong. */
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 
-/* Fail with a message of its own. */
+/* Fail with a message of its own; the row or the bits belong into it. */
 #define CHECK(condition, ...)           \
     do {                                \
         if (!(condition)) {             \
