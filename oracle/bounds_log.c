@@ -24,6 +24,11 @@ static status_t log_sum_error(struct log_error *out, const struct exp_budget *b)
         near_one = 0x1p-25 + 0x1.816p-22; /* half an ulp of log 2, and 2^-21.41 rounded up */
         break;
     }
+    if (b->facts.finite == 1 && b->nu->exp != EXP_EX2_FOLDED) {
+        /* e^0 = 1 and zeros: S is 1 exactly, in every order, and its log exactly 0. */
+        out->budget = out->spread = 0;
+        return OK;
+    }
     double moved = b->sigma / (1 - b->sigma); /* |log(1 + sigma)| at most */
     double of_log = rel * (b->log_sum + moved);
     if (near_one > 0 && b->log_sum - moved <= M_LN2)
@@ -44,6 +49,8 @@ static status_t log_softmax_bound(double *bound, const struct oracle_row *row,
                                   const struct enclosure *want, const struct numerics *nu,
                                   int orders) {
     struct row_facts facts = row_examine(row);
+    if (nu->exp == EXP_EX2_FOLDED) /* how such a kernel forms x - m - log S is not derived */
+        return FAIL(ERR_UNSUPPORTED, "bounds: log_softmax with log2(e) folded");
     for (size_t j = 0; j < row->cols; j++)
         bound[j] = 0;
     if (facts.nan > 0 || facts.plus_inf > 0 || facts.finite == 0)
