@@ -160,10 +160,11 @@ static status_t check(const struct check_args *args, bool *passed) {
                  catalogue_count(cat)));
     kernel_report_init(&report, kernel);
     TRY(make_case(&c, args, kernel));
-    TRY(gate_device(&device, args->device));
+    size_t elements = c.dims.rows * c.dims.cols;
+    TRY(gate_device(&device, args->device, elements));
     TRY(kernel_load(&lk, device, kernel));
     if (args->twin) {
-        TRY(gate_device(&twin_device, args->twin));
+        TRY(gate_device(&twin_device, args->twin, elements));
         TRY(kernel_load(&twin, twin_device, kernel));
     }
     TRY(check_case(&report, lk, twin,

@@ -99,6 +99,7 @@ enum dev_fault_kind {
     FAULT_INSN_BUDGET,    /* the launch ran past its instruction budget */
     FAULT_TRAP,           /* the kernel executed trap */
     FAULT_GUARD,          /* a buffer's guard bytes changed (found after the launch) */
+    FAULT_INPUT,          /* the kernel changed one of its inputs (found after the last launch) */
     FAULT_DEVICE,         /* anything else that the device reported */
 };
 

@@ -12,9 +12,9 @@
 static status_t alloc_data(struct test_case *out) {
     size_t count, bytes;
     if (!size_mul(&count, out->dims.rows, out->dims.cols) ||
-        !size_mul(&bytes, count, dtype_size(out->dtype)))
-        return FAIL(ERR_USAGE, "shape %zux%zu is larger than any memory", out->dims.rows,
-                    out->dims.cols);
+        !size_mul(&bytes, count, dtype_size(out->dtype)) || bytes > CASE_MAX_BYTES)
+        return FAIL(ERR_USAGE, "shape %zux%zu: a case holds at most %zu MiB", out->dims.rows,
+                    out->dims.cols, CASE_MAX_BYTES >> 20);
     out->x = malloc(bytes ? bytes : 1);
     if (!out->x)
         return FAIL(ERR_NOMEM, "no memory for a case of %zux%zu (%zu bytes)", out->dims.rows,
@@ -103,7 +103,7 @@ void case_row(double *x, const struct test_case *c, size_t row) {
 }
 
 /* A word as the shell reads it back. */
-static void shell_word(char *out, size_t size, const char *word) {
+void shell_word(char *out, size_t size, const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_./-+=:,@%";
     if (*word && word[strspn(word, plain)] == '\0') {

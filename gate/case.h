@@ -15,6 +15,8 @@
 #include "kernels/catalogue.h"
 #include "oracle/dtype.h"
 
+/* What one case's input may hold; the CPU device gives as much to all buffers together. */
+#define CASE_MAX_BYTES ((size_t)4 << 30)
 #define CASE_LINE_SIZE 512
 
 struct test_case {
@@ -50,5 +52,8 @@ void case_row(double *x, const struct test_case *c, size_t row);
  * neither.
  */
 void case_line(char *out, size_t size, const struct test_case *c);
+
+/* The word as a shell takes it back, in quotes where it needs them. */
+void shell_word(char *out, size_t size, const char *word);
 
 #endif

@@ -328,6 +328,7 @@ status_t judge_output(struct judgement *out, const struct kernel *kernel, const 
 static void add_fault(struct judgement *j, const struct kernel_result *result) {
     const struct dev_fault *fault = kernel_result_fault(result);
     j->verdict = VERDICT_FAIL;
+    j->max_rho = INFINITY; /* no results, however good, make up for it */
     snprintf(j->reason, sizeof j->reason, "%s",
              fault ? fault->text : "a launch did not complete, without a fault on record");
 }

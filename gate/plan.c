@@ -63,11 +63,24 @@ static status_t add(struct plan *p, struct plan_item item) {
 
 /* ---- fills ----------------------------------------------------------------------------------- */
 
-static status_t add_shapes(struct plan *p, enum check check, const struct fill *fill,
-                           const struct case_dims *shapes, size_t count, uint64_t seed) {
+/* The accepted shape next to this one; with longer rows come fewer of them, but some. */
+static struct case_dims fitted(const struct kernel *kernel, struct case_dims dims) {
+    struct case_dims fit = kernel_nearest(kernel, dims);
+    if (fit.cols > dims.cols && dims.rows > 3) {
+        size_t rows = dims.rows * dims.cols / fit.cols;
+        fit = kernel_nearest(kernel, (struct case_dims){rows > 3 ? rows : 3, fit.cols});
+    }
+    return fit;
+}
+
+static status_t add_shapes(struct plan *p, const struct kernel *kernel, enum check check,
+                           const struct fill *fill, const struct case_dims *shapes, size_t count,
+                           uint64_t seed) {
     for (size_t i = 0; i < count; i++) {
-        const struct plan_item item = {
-            .check = check, .fill = fill, .dims = shapes[i], .seed = seed + i};
+        const struct plan_item item = {.check = check,
+                                       .fill = fill,
+                                       .dims = fitted(kernel, shapes[i]),
+                                       .seed = seed + i};
         status_t st = add(p, item);
         if (st != OK)
             return st;
@@ -75,15 +88,16 @@ static status_t add_shapes(struct plan *p, enum check check, const struct fill *
     return OK;
 }
 
-static status_t add_fills(struct plan *p, enum suite suite, uint64_t seed) {
+static status_t add_fills(struct plan *p, const struct kernel *kernel, enum suite suite,
+                          uint64_t seed) {
     status_t st = OK;
     for (const struct fill *f = fills; f->name; f++) {
         unsigned seeds = suite == SUITE_FULL ? FULL_SEEDS : QUICK_SEEDS;
         for (unsigned k = 0; k < seeds; k++)
-            TRY(add_shapes(p, CHECK_BOUND, f, quick_shapes, COUNT(quick_shapes),
+            TRY(add_shapes(p, kernel, CHECK_BOUND, f, quick_shapes, COUNT(quick_shapes),
                            seed + k * SEED_STEP));
         if (suite == SUITE_FULL)
-            TRY(add_shapes(p, CHECK_BOUND, f, full_shapes, COUNT(full_shapes), seed));
+            TRY(add_shapes(p, kernel, CHECK_BOUND, f, full_shapes, COUNT(full_shapes), seed));
     }
 done:
     return st;
@@ -96,11 +110,12 @@ static bool in_order_fills(const struct fill *f) {
     return false;
 }
 
-static status_t add_orders(struct plan *p, enum suite suite, uint64_t seed) {
+static status_t add_orders(struct plan *p, const struct kernel *kernel, enum suite suite,
+                           uint64_t seed) {
     status_t st = OK;
     for (const struct fill *f = fills; f->name; f++)
         if (suite == SUITE_FULL || in_order_fills(f))
-            TRY(add_shapes(p, CHECK_ORDER, f, order_shapes, COUNT(order_shapes), seed));
+            TRY(add_shapes(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes), seed));
 done:
     return st;
 }
@@ -172,18 +187,32 @@ done:
     return st;
 }
 
-status_t plan_init(struct plan *out, const struct op *op, const struct dtype *dt, enum suite suite,
-                   uint64_t seed, const char *real_dir) {
+status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite suite, uint64_t seed,
+                   const char *real_dir) {
     *out = (struct plan){0};
     status_t st = OK;
-    TRY(add_fills(out, suite, seed));
+    TRY(add_fills(out, kernel, suite, seed));
     if (real_dir)
-        TRY(add_real(out, op, dt, suite, real_dir));
-    TRY(add_orders(out, suite, seed));
+        TRY(add_real(out, kernel->op, kernel->in, suite, real_dir));
+    TRY(add_orders(out, kernel, suite, seed));
 done:
     if (st != OK)
         plan_clear(out);
     return st;
+}
+
+bool plan_equal(const struct plan *a, const struct plan *b) {
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct plan_item *x = &a->items[i], *y = &b->items[i];
+        bool same_path = x->path && y->path ? strcmp(x->path, y->path) == 0 : x->path == y->path;
+        if (x->check != y->check || x->fill != y->fill || x->dims.rows != y->dims.rows ||
+            x->dims.cols != y->dims.cols || x->seed != y->seed || x->first_row != y->first_row ||
+            !same_path)
+            return false;
+    }
+    return true;
 }
 
 status_t plan_add_twins(struct plan *p) {

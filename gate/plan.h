@@ -35,12 +35,15 @@ struct plan {
 };
 
 /*
- * The cases of a suite for one op and input dtype, smallest first within each fill.  real_dir: the
+ * The cases of a suite for a kernel, smallest first within each fill; a shape that it does not accept
+ * gives way to the nearest that it does.  real_dir: the
  * folder with real inputs, or NULL; its logits_*.npy go to every op, its other files to ops with one
  * result per row; a file of another dtype is left out, a broken one is an error.  ERR_IO, ERR_NOMEM.
  */
-MUST_CHECK status_t plan_init(struct plan *out, const struct op *op, const struct dtype *dt,
-                              enum suite suite, uint64_t seed, const char *real_dir);
+MUST_CHECK status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite suite,
+                              uint64_t seed, const char *real_dir);
+/* The same cases in the same order. */
+bool plan_equal(const struct plan *a, const struct plan *b);
 void plan_clear(struct plan *p); /* safe on a zeroed struct, and twice */
 
 /* A CHECK_TWIN item for every CHECK_BOUND item that is there.  ERR_NOMEM. */

@@ -57,6 +57,12 @@ status_t kernel_report_add(struct kernel_report *r, enum check check, const char
                            const struct outcome *o) {
     const struct judgement *j = &o->judgement;
     r->verdicts[j->verdict]++;
+    if (j->verdict == VERDICT_MISTRUSTED) { /* says nothing, good or bad: see kernel_report_finish */
+        if (r->vacuous.line[0] == '\0')
+            set_finding(&r->vacuous, check, line, j);
+        r->cases++;
+        return OK;
+    }
     if (r->worst.line[0] == '\0' || is_worse(j, &r->worst.judgement))
         set_finding(&r->worst, check, line, j);
     r->verdict = verdict_worse(r->verdict, j->verdict);
@@ -78,16 +84,32 @@ status_t kernel_report_add(struct kernel_report *r, enum check check, const char
     return j->verdict == VERDICT_PASS ? OK : keep_finding(r, check, line, j);
 }
 
+/* The kernel as a whole could not have failed, in this respect. */
+static status_t mistrust(struct kernel_report *r, const char *line, const struct judgement *j) {
+    char of[CASE_LINE_SIZE]; /* line may be the worst finding's own */
+    const struct judgement judgement = *j;
+    snprintf(of, sizeof of, "%s", line);
+    r->verdict = VERDICT_MISTRUSTED;
+    set_finding(&r->worst, CHECK_BOUND, of, &judgement);
+    return keep_finding(r, CHECK_BOUND, of, &judgement);
+}
+
 status_t kernel_report_finish(struct kernel_report *r) {
-    if (r->order_cases && !r->order_saw && r->verdict <= VERDICT_MISTRUSTED) {
-        const struct outcome blind = {
-            .judgement = judgement_of(VERDICT_MISTRUSTED,
-                                      "order: permuting columns changed no bit in %zu cases",
-                                      r->order_cases)};
-        r->cases--; /* a remark on cases that are counted already */
-        status_t st = kernel_report_add(r, CHECK_BOUND, r->order_line, &blind);
-        if (st != OK)
-            return st;
+    struct judgement j;
+    status_t st = OK;
+    if (r->verdict == VERDICT_SKIP && r->verdicts[VERDICT_MISTRUSTED])
+        TRY(mistrust(r, r->vacuous.line, &r->vacuous.judgement));
+    if (r->order_cases && !r->order_saw && r->verdict == VERDICT_PASS) {
+        j = judgement_of(VERDICT_MISTRUSTED,
+                         "order: permuting columns changed no bit in %zu cases", r->order_cases);
+        TRY(mistrust(r, r->order_line, &j));
+    }
+    if (r->twin && !r->twin_outputs && r->verdict == VERDICT_PASS) {
+        j = judgement_of(VERDICT_MISTRUSTED, "twin: no output was compared: %s",
+                         !r->kernel->deterministic ? "not declared deterministic"
+                         : r->ambiguous ? "unsuffixed mul + add pairs fix no bits"
+                                        : "no case ran on both devices");
+        TRY(mistrust(r, r->worst.line, &j));
     }
     if (r->verdict == VERDICT_PASS)
         snprintf(r->reason, sizeof r->reason, "all %zu cases within budget",
@@ -96,14 +118,13 @@ status_t kernel_report_finish(struct kernel_report *r) {
         snprintf(r->reason, sizeof r->reason, "no case ran");
     else
         snprintf(r->reason, sizeof r->reason, "%s", r->worst.judgement.reason);
-    return OK;
+done:
+    return st;
 }
 
 size_t kernel_report_bad(const struct kernel_report *r) {
-    size_t bad = 0;
-    for (int v = VERDICT_MISTRUSTED; v <= VERDICT_FAIL; v++)
-        bad += r->verdicts[v];
-    return bad;
+    size_t vacuous = r->verdict == VERDICT_MISTRUSTED ? r->verdicts[VERDICT_MISTRUSTED] : 0;
+    return vacuous + r->verdicts[VERDICT_UNSURE] + r->verdicts[VERDICT_FAIL];
 }
 
 void gate_report_clear(struct gate_report *r) {
@@ -157,10 +178,13 @@ void text_of_enclosure(char *out, size_t size, struct enclosure e) {
 void text_of_rerun(char *out, size_t size, const struct kernel_report *r, const char *line) {
     bool twin = strncmp(line, "--twin ", 7) == 0 && r->twin;
     bool device = r->device && strcmp(r->device, "cpu") != 0;
+    char manifest[RERUN_SIZE] = "";
+    if (!r->kernel->builtin)
+        shell_word(manifest, sizeof manifest, r->kernel->manifest);
     snprintf(out, size, "assay check %s %s%s%s%s%s%s%s", r->kernel->name,
              twin ? "--twin=" : "", twin ? r->twin : "", twin ? line + 6 : line,
              device ? " -d " : "", device ? r->device : "",
-             r->kernel->builtin ? "" : " --manifest ", r->kernel->builtin ? "" : r->kernel->manifest);
+             r->kernel->builtin ? "" : " --manifest ", manifest);
 }
 
 void text_of_dtype(char *out, size_t size, const struct kernel *kernel) {

@@ -41,6 +41,7 @@ struct kernel_report {
     char order_line[CASE_LINE_SIZE]; /* the first of them */
     size_t twin_outputs;             /* compared bit for bit with the twin device */
     double max_ulp, max_rel, max_rho;
+    struct finding vacuous; /* the first case that could not have failed; line "" if none */
     struct finding worst; /* the worst verdict's largest rho; line "" if nothing ran */
     size_t finding_count, finding_room;
     struct finding *findings; /* neither PASS nor SKIP, in plan order; owned */
@@ -64,7 +65,11 @@ void kernel_report_clear(struct kernel_report *r);
 /* Take one more outcome into account; call it in plan order.  ERR_NOMEM. */
 MUST_CHECK status_t kernel_report_add(struct kernel_report *r, enum check check, const char *line,
                                       const struct outcome *o);
-/* After the last outcome: the verdict's reason, and MISTRUSTED if no order check saw anything. */
+/*
+ * After the last outcome: the verdict and its reason.  A case that could not have failed counts for
+ * nothing; the kernel is MISTRUSTED if it has no other, if no order check saw anything, or if a twin
+ * was asked for and nothing was compared with it.
+ */
 MUST_CHECK status_t kernel_report_finish(struct kernel_report *r);
 
 /* Cases that neither passed nor were skipped. */

@@ -52,8 +52,11 @@ static void kernel_line(FILE *to, const struct kernel_report *r, int width) {
     char ulp[32] = ">1e9"; /* a sum that cancelled */
     if (r->max_ulp < 1e9)
         snprintf(ulp, sizeof ulp, "%.3g", r->max_ulp);
-    fprintf(to, "  %4zu cases  max ulp %-8s  rho %-6.3g  worst %s\n", r->cases, ulp, r->max_rho,
+    fprintf(to, "  %4zu cases  max ulp %-8s  rho %-6.3g  worst %s", r->cases, ulp, r->max_rho,
             r->worst.line);
+    if (r->verdict == VERDICT_PASS && r->verdicts[VERDICT_MISTRUSTED])
+        fprintf(to, "  (%zu cases could not have failed)", r->verdicts[VERDICT_MISTRUSTED]);
+    fprintf(to, "\n");
 }
 
 static void twin_line(FILE *to, const struct gate_report *r) {

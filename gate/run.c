@@ -1,7 +1,7 @@
 /*
  * gate/run.c - the run.
  *
- * Kernels of one op, input format and empty-row rule form a group: they share their cases and the
+ * Kernels of one op, input format, empty-row rule and plan of cases form a group: they share the
  * truth.  One job is one case of one group; its truth is computed once, every kernel of the group
  * runs on it, and it is dropped.  So memory stays small, threads never wait for each other's truth,
  * and outcomes land in a table by (kernel, case), whatever the order they come in.
@@ -17,6 +17,10 @@
 #include "gate/journal.h"
 #include "gate/order.h"
 #include "gate/twin.h"
+
+/* Warp instructions of one launch: far above what the suites' largest cases take, and half a second
+ * to a few for a kernel that never ends. */
+#define LAUNCH_INSNS ((uint64_t)1 << 26)
 
 struct group {
     const struct op *op;
@@ -60,8 +64,9 @@ struct worker {
     struct loaded_kernel **loaded, **loaded_twin; /* by subject; NULL: not yet */
 };
 
-status_t gate_device(struct device **out, const char *name) {
-    return device_open(out, name, &(struct device_options){.shadow = true});
+status_t gate_device(struct device **out, const char *name, size_t elements) {
+    const struct device_options opt = {.shadow = true, .insn_budget = LAUNCH_INSNS + 256 * elements};
+    return device_open(out, name, &opt);
 }
 
 /* ---- one check ------------------------------------------------------------------------------- */
@@ -226,9 +231,9 @@ done:
 }
 
 static status_t open_devices(struct worker *w) {
-    status_t st = gate_device(&w->device, w->run->opt->device);
+    status_t st = gate_device(&w->device, w->run->opt->device, 0);
     if (st == OK && w->run->opt->twin)
-        st = gate_device(&w->twin, w->run->opt->twin);
+        st = gate_device(&w->twin, w->run->opt->twin, 0);
     return st;
 }
 
@@ -293,20 +298,23 @@ static status_t run_workers(struct worker *workers, unsigned count) {
 
 static status_t join_group(struct run *run, struct subject *s) {
     const struct kernel *k = s->kernel;
-    for (s->group = 0; s->group < run->group_count; s->group++) {
-        const struct group *g = &run->groups[s->group];
-        if (g->op == k->op && g->dtype == k->in && g->empty_row == k->empty_row)
-            return OK;
-    }
-    struct group *g = &run->groups[run->group_count];
-    *g = (struct group){.op = k->op, .dtype = k->in, .empty_row = k->empty_row};
-    status_t st =
-        plan_init(&g->plan, k->op, k->in, run->opt->suite, run->opt->seed, run->opt->real_dir);
-    if (st == OK)
-        run->group_count++; /* the plan is owned from here on */
+    struct plan plan;
+    status_t st = plan_init(&plan, k, run->opt->suite, run->opt->seed, run->opt->real_dir);
     if (st == OK && run->opt->twin)
-        st = plan_add_twins(&g->plan);
-    return st;
+        st = plan_add_twins(&plan);
+    for (s->group = 0; st == OK && s->group < run->group_count; s->group++) {
+        const struct group *g = &run->groups[s->group];
+        if (g->op == k->op && g->dtype == k->in && g->empty_row == k->empty_row &&
+            plan_equal(&g->plan, &plan))
+            break;
+    }
+    if (st != OK || s->group < run->group_count) {
+        plan_clear(&plan);
+        return st;
+    }
+    run->groups[run->group_count++] =
+        (struct group){.op = k->op, .dtype = k->in, .empty_row = k->empty_row, .plan = plan};
+    return OK;
 }
 
 static status_t subject_init(struct run *run, struct subject *s, const struct kernel *kernel,

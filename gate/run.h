@@ -34,7 +34,10 @@ MUST_CHECK status_t gate_check(struct outcome *out, struct loaded_kernel *lk,
                                struct loaded_kernel *twin, enum check check,
                                const struct test_case *c);
 
-/* The device as the gate opens it: with the shadow on. */
-MUST_CHECK status_t gate_device(struct device **out, const char *name);
+/*
+ * The device as the gate opens it: with the shadow on, and an instruction budget for launches on cases
+ * of the suites' sizes, or of `elements` if that is more.
+ */
+MUST_CHECK status_t gate_device(struct device **out, const char *name, size_t elements);
 
 #endif

@@ -72,6 +72,10 @@ unsigned kernel_ambiguous(const struct loaded_kernel *lk);
  * the next call on this thread. */
 const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims);
 
+/* The accepted shape next to `dims`: each dimension the smallest accepted from there on, or the
+ * largest of all. */
+struct case_dims kernel_nearest(const struct kernel *kernel, struct case_dims dims);
+
 /* The declared numerics of this kernel at this shape. */
 MUST_CHECK status_t kernel_numerics(struct numerics *out, const struct kernel *kernel,
                                     struct case_dims dims);

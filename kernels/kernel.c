@@ -235,6 +235,11 @@ const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims) {
     return NULL;
 }
 
+struct case_dims kernel_nearest(const struct kernel *kernel, struct case_dims dims) {
+    return (struct case_dims){.rows = range_near(&kernel->detail->rows, dims.rows),
+                              .cols = range_near(&kernel->detail->cols, dims.cols)};
+}
+
 status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, struct case_dims dims) {
     status_t st = OK;
     const struct kernel_detail *d = kernel->detail;

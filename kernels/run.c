@@ -143,16 +143,16 @@ static const char *buffer_name(const struct kernel *k, size_t i) {
     return d->file->manifest->kernels[d->index].scratch[i - BUFFER_SCRATCH].name;
 }
 
-static void add_guard_fault(struct dev_run *run, const struct kernel *k, size_t buffer) {
+static void add_fault(struct dev_run *run, const struct kernel *k, enum dev_fault_kind kind,
+                      const char *why, size_t buffer) {
     run->fault_total++;
     if (run->fault_count == DEV_MAX_FAULTS)
         return;
     struct dev_fault *fault = &run->faults[run->fault_count++];
-    *fault = (struct dev_fault){.kind = FAULT_GUARD};
+    *fault = (struct dev_fault){.kind = kind};
     snprintf(fault->kernel, sizeof fault->kernel, "%s", k->name);
-    snprintf(fault->text, sizeof fault->text,
-             "%.64s wrote outside buffer %.64s: its guard bytes changed", k->name,
-             buffer_name(k, buffer));
+    snprintf(fault->text, sizeof fault->text, "%.64s wrote %s %.64s: %s", k->name,
+             kind == FAULT_GUARD ? "outside buffer" : "to its input", buffer_name(k, buffer), why);
 }
 
 static status_t check_guards(struct dev_run *last, const struct kernel *k,
@@ -162,9 +162,22 @@ static status_t check_guards(struct dev_run *last, const struct kernel *k,
         bool intact;
         TRY(buffer_guards(&intact, buffers->all[i]));
         if (!intact)
-            add_guard_fault(last, k, i);
+            add_fault(last, k, FAULT_GUARD, "its guard bytes changed", i);
     }
 done:
+    return st;
+}
+
+/* x is the caller's: a kernel that changes it breaks whoever reads it next. */
+static status_t check_input(struct dev_run *last, const struct kernel *k,
+                            const struct buffers *buffers, const void *x, size_t x_bytes) {
+    void *now = malloc(x_bytes ? x_bytes : 1);
+    if (!now)
+        return FAIL(ERR_NOMEM, "no memory to read the input back");
+    status_t st = buffer_read(now, buffers->all[BUFFER_X], x_bytes);
+    if (st == OK && memcmp(now, x, x_bytes) != 0)
+        add_fault(last, k, FAULT_INPUT, "its contents changed", BUFFER_X);
+    free(now);
     return st;
 }
 
@@ -191,6 +204,7 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
     }
     if (completed) {
         TRY(check_guards(&result->runs[result->run_count - 1], k, &buffers));
+        TRY(check_input(&result->runs[result->run_count - 1], k, &buffers, io->x, x_bytes));
         TRY(buffer_read(io->y, buffers.all[BUFFER_Y], y_bytes));
     }
 done:

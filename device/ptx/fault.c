@@ -16,6 +16,7 @@ const char *dev_fault_name(enum dev_fault_kind kind) {
     case FAULT_INSN_BUDGET: return "instruction budget";
     case FAULT_TRAP: return "trap";
     case FAULT_GUARD: return "guard";
+    case FAULT_INPUT: return "input changed";
     case FAULT_DEVICE: return "device";
     }
     return "unknown";

@@ -111,6 +111,13 @@ const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims) {
     return text;
 }
 
+struct case_dims kernel_nearest(const struct kernel *kernel, struct case_dims dims) {
+    const struct fake *fake = (const struct fake *)kernel;
+    if (fake->max_cols && dims.cols > fake->max_cols)
+        dims.cols = fake->max_cols;
+    return dims;
+}
+
 status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, struct case_dims dims) {
     (void)dims;
     *out = ((const struct fake *)kernel)->numerics;

@@ -202,7 +202,7 @@ static void blindness_is_reported(void **state) {
     (void)state;
     const struct fake fake = fake_kernel("sorted", "sum", sorted);
     assert_int_equal(check(&fake, "normal", 5, 129), VERDICT_PASS);
-    assert_false(saw);
+    assert_true(saw); /* no bit changes, and one that did would have shown */
     const struct fake honest = fake_kernel("sum", "sum", fake_sum);
     check(&honest, "normal", 5, 1); /* one column has one order */
     assert_false(saw);

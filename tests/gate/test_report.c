@@ -95,7 +95,7 @@ static void sums(void **state) {
     gate_report_clear(&r);
 }
 
-/* Only PASS is a pass: one case of another verdict decides, but for SKIP. */
+/* Only PASS is a pass: one case of another verdict decides, but for those that say nothing. */
 static void worst_case_decides(void **state) {
     (void)state;
     for (int v = 0; v < VERDICT_COUNT; v++) {
@@ -105,8 +105,9 @@ static void worst_case_decides(void **state) {
         add(&k, "--fill b", outcome((enum verdict)v, 0.1, 1));
         add(&k, "--fill c", outcome(VERDICT_PASS, 0.95, 1));
         CHECK_OK(kernel_report_finish(&k));
-        assert_int_equal(k.verdict, v == VERDICT_SKIP ? VERDICT_PASS : (enum verdict)v);
-        assert_string_equal(k.worst.line, v > VERDICT_PASS ? "--fill b" : "--fill c");
+        bool decides = v == VERDICT_UNSURE || v == VERDICT_FAIL;
+        assert_int_equal(k.verdict, decides ? (enum verdict)v : VERDICT_PASS);
+        assert_string_equal(k.worst.line, decides ? "--fill b" : "--fill c");
         kernel_report_clear(&k);
     }
     struct kernel_report k;
@@ -137,7 +138,7 @@ static void findings_by_kind(void **state) {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         add(&r.kernels[0], table[i].line, outcome(table[i].verdict, 2, 1));
     CHECK_OK(kernel_report_finish(&r.kernels[0]));
-    assert_int_equal(r.kernels[0].finding_count, 5);
+    assert_int_equal(r.kernels[0].finding_count, 4); /* the vacuous case says nothing */
     assert_string_equal(r.kernels[0].worst.line, table[1].line);
     char *t = written(text_writer, &r);
     const char *at = t; /* three blocks: the failures in plan order */
@@ -147,10 +148,50 @@ static void findings_by_kind(void **state) {
         assert_non_null(strstr(at, table[i].line));
         at++;
     }
-    CHECK_CONTAINS(t, "and 4 more of its 7 cases");
+    CHECK_CONTAINS(t, "and 3 more of its 7 cases");
     assert_null(strstr(t, "\nMISTRUSTED fake: "));
     free(t);
     gate_report_clear(&r);
+}
+
+/* Cases that could not have failed decide nothing, unless there is no other. */
+static void vacuous_cases_count_for_nothing(void **state) {
+    (void)state;
+    for (int others = 0; others < 2; others++) {
+        struct gate_report r = {.suite = "quick", .count = 1};
+        r.kernels = calloc(1, sizeof *r.kernels);
+        struct kernel_report *k = &r.kernels[0];
+        kernel_report_init(k, &fake.kernel);
+        add(k, "--fill subnormal --shape 1x1", outcome(VERDICT_MISTRUSTED, 0, 0));
+        if (others)
+            add(k, "--fill normal --shape 1x1", outcome(VERDICT_PASS, 0.5, 1));
+        CHECK_OK(kernel_report_finish(k));
+        assert_int_equal(k->verdict, others ? VERDICT_PASS : VERDICT_MISTRUSTED);
+        assert_int_equal(k->cases, 1 + others);
+        char *t = written(text_writer, &r);
+        if (others)
+            CHECK_CONTAINS(t, "(1 cases could not have failed)");
+        else
+            CHECK_CONTAINS(t, "\nMISTRUSTED fake: ");
+        free(t);
+        gate_report_clear(&r);
+    }
+}
+
+/* A twin that was asked for and compared nothing. */
+static void idle_twin_is_mistrusted(void **state) {
+    (void)state;
+    for (int compared = 0; compared < 2; compared++) {
+        struct kernel_report k;
+        struct outcome o = outcome(VERDICT_PASS, 0, 0);
+        kernel_report_init(&k, &fake.kernel);
+        k.twin = "cuda:0";
+        o.compared = (size_t)compared;
+        CHECK_OK(kernel_report_add(&k, CHECK_TWIN, "--twin --fill a", &o));
+        CHECK_OK(kernel_report_finish(&k));
+        assert_int_equal(k.verdict, compared ? VERDICT_PASS : VERDICT_MISTRUSTED);
+        kernel_report_clear(&k);
+    }
 }
 
 /* Order checks that all saw nothing make a kernel MISTRUSTED; one that saw suffices. */
@@ -326,6 +367,8 @@ int main(void) {
         cmocka_unit_test(worst_case_decides),
         cmocka_unit_test(findings_by_kind),
         cmocka_unit_test(blind_order_is_mistrusted),
+        cmocka_unit_test(vacuous_cases_count_for_nothing),
+        cmocka_unit_test(idle_twin_is_mistrusted),
         cmocka_unit_test(json),
         cmocka_unit_test(junit_and_html),
         cmocka_unit_test(text),
