@@ -44,7 +44,7 @@ refused 2 "--shape '4x'" check softmax_online_f32 --fill normal --shape 4x
 refused 2 "--shape 'x4'" check softmax_online_f32 --fill normal --shape x4
 refused 2 "--shape '4x4x4'" check softmax_online_f32 --fill normal --shape 4x4x4
 refused 2 "--shape '-4x4'" check softmax_online_f32 --fill normal --shape=-4x4
-refused 2 "larger than any memory" check softmax_online_f32 --fill normal --shape 9999999999x9999999999
+refused 2 "a case holds at most" check softmax_online_f32 --fill normal --shape 9999999999x9999999999
 refused 2 "there is no such fill" check softmax_online_f32 --fill nromal --shape 4x4
 refused 2 "there is no kernel 'softmax'" check softmax --fill normal --shape 4x4
 refused 2 "unexpected argument 'sum'" check softmax_online_f32 sum --fill normal --shape 4x4

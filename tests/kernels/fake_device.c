@@ -21,6 +21,7 @@ struct dev_buf {
     size_t size;
     uint64_t address;
     unsigned char *bytes;
+    bool written;
 };
 
 struct fake fake;
@@ -125,12 +126,16 @@ uint64_t buffer_address(const struct dev_buf *buf) {
 
 status_t buffer_write(struct dev_buf *buf, const void *src, size_t size) {
     memcpy(buf->bytes, src, size);
+    buf->written = true;
     return OK;
 }
 
-/* Every byte of a result says which buffer it came from. */
+/* What was written; else every byte of a result says which buffer it came from. */
 status_t buffer_read(void *dst, const struct dev_buf *buf, size_t size) {
-    memset(dst, (int)(buf->address >> 12), size);
+    if (buf->written && buf->address != fake.change_buffer)
+        memcpy(dst, buf->bytes, size);
+    else
+        memset(dst, (int)(buf->address >> 12), size);
     return OK;
 }
 

@@ -24,6 +24,7 @@ struct fake {
     size_t stop_at;      /* this launch does not complete; SIZE_MAX: all do */
     size_t fail_at;      /* this launch breaks the device; SIZE_MAX: none */
     size_t break_guard;  /* address of a buffer whose guards break; 0: none */
+    size_t change_buffer; /* address of a written buffer that the kernel changes; 0: none */
     size_t buffers;      /* alive */
     size_t allocated[8]; /* sizes, in the order of allocation */
     size_t allocations;

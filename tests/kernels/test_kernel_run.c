@@ -139,6 +139,22 @@ static void reports_guards(void **state) {
     unload(&f);
 }
 
+static void reports_a_changed_input(void **state) {
+    (void)state;
+    struct fixture f = load("all_f32");
+    struct kernel_result result;
+    static float x[ROWS * COLS];
+    uint16_t y[ROWS];
+    struct kernel_io io = {{ROWS, COLS}, x, y, 0};
+    fake.change_buffer = 0x1000;
+    assert_int_equal(kernel_run(&result, f.lk, &io), OK);
+    assert_false(kernel_result_clean(&result));
+    assert_int_equal(kernel_result_fault(&result)->kind, FAULT_INPUT);
+    assert_string_equal(kernel_result_fault(&result)->text,
+                        "all_f32 wrote to its input x: its contents changed");
+    unload(&f);
+}
+
 static void passes_on_a_broken_device(void **state) {
     (void)state;
     struct fixture f = load("all_f32");
@@ -157,7 +173,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_arguments),          cmocka_unit_test(refuses_shape_and_width),
         cmocka_unit_test(stops_at_a_fault),          cmocka_unit_test(reports_guards),
-        cmocka_unit_test(passes_on_a_broken_device),
+        cmocka_unit_test(passes_on_a_broken_device), cmocka_unit_test(reports_a_changed_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
