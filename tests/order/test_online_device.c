@@ -1,6 +1,6 @@
 /*
- * test_online_device.c - the device code of online_join and online_push computes what online.c says
- * it does, bit for bit, on the emulator; and the device's own results commute and keep the identity.
+ * test_online_device.c - the device code of online_join and online_push computes what online.c
+ * says, bit for bit, on the emulator; and the device's own results commute and keep the identity.
  *
  * The mirror gets the device's expf: it runs once to note the arguments of exp, the device computes
  * expf of them, and the mirror runs again with those values.
@@ -54,7 +54,7 @@ static void device_join(struct online *out, const struct online *a, const struct
     each("join_each", out, sizeof *out, a, sizeof *a, b, sizeof *b, N);
 }
 
-/* ---- the mirror with the device's expf -------------------------------------------------------- */
+/* ---- the mirror with the device's expf ------------------------------------------------------- */
 
 /* The arguments of exp for one element, and expf of them. */
 static struct exps {
