@@ -3,7 +3,7 @@
  *
  * Checkers fail in known ways (docs/cases.md, "What the judge is tested with"): a NaN that compares
  * false and passes, a maximum that drops NaN, a NaN in the reference taken for a wildcard, a
- * tolerance that accepts all zeros.  Each of them has a test in tests/gate/judge.c.
+ * tolerance that accepts all zeros.  Each of them has a test in tests/gate/test_judge.c.
  */
 #include "gate/judge.h"
 

@@ -1,4 +1,4 @@
-/* gate/report_json.c - results.json, as docs/cases.md and design section 7 lay it out. */
+/* gate/report_json.c - results.json, as docs/cases.md lays it out. */
 #include <math.h>
 #include <string.h>
 

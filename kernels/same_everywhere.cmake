@@ -5,6 +5,7 @@
 # debugger reads; file and line of each .loc stay.
 file(READ ${PTX} text)
 string(REPLACE "\"${ROOT}/kernels/" "\"kernels/" text "${text}")
+string(REPLACE "\"${ROOT}/tests/" "\"tests/" text "${text}")
 string(REGEX REPLACE "\"/[^\"\n]*/include/" "\"" text "${text}")
 string(REGEX REPLACE ", function_name [^\n]*" "" text "${text}")
 string(REGEX REPLACE "\t\\.section\t\\.debug_str\n\t{[^}]*}\n" "" text "${text}")

@@ -25,7 +25,7 @@ enum divide_variant {
     DIVIDE_NONE,
     DIVIDE_IEEE,       /* div.rn */
     DIVIDE_RECIPROCAL, /* multiply by rcp.rn(sum) */
-    DIVIDE_APPROX,     /* div.approx or rcp.approx: 2 ulp */
+    DIVIDE_APPROX,     /* div.approx (on a GPU: the emulator lacks it) or rcp.approx: 2 ulp */
 };
 
 /* How the kernel computes log(sum). */

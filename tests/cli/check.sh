@@ -31,6 +31,8 @@ if [ -n "$real" ]; then
     has out '^verdict   PASS$'
     has out '^max ulp '
     has out '^max rho '
+else
+    fail "no file corpus/real/logits_*_f32.npy in $source"
 fi
 
 run 0 check sum_float4_f32 --fill exact_int --shape 4x1025 --json

@@ -64,7 +64,7 @@ cmp -s a b || fail "-j 1 and -j 3 give other results"
 
 # A manifest's kernels take the place of the built-in ones.
 for image in "$source"/tests/kernels/external/*.yaml; do
-    [ -e "$image" ] || continue
+    [ -e "$image" ] || { fail "no manifest in $source/tests/kernels/external"; continue; }
     run 0 gate --manifest "$image"
     has out 'PASS '
     grep -q softmax_online_f32 out && fail "--manifest gates the built-in kernels as well"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# assay list: one line per kernel, its name first; every kernel that the issue asks for is there.
+# assay list: one line per kernel, its name first; none of the repository's kernels is missing.
 . "$(dirname "$0")/lib.sh"
 
 run 0 list

@@ -1,6 +1,6 @@
 /*
  * The repository's own kernels as they were built: every manifest is good, images and manifests
- * name the same entries, and the PTX keeps what design.md promises of it.
+ * name the same entries, and the PTX fixes every rounding and names no path of this machine.
  */
 #include "tests/check.h"
 

@@ -84,7 +84,7 @@ float gpu_ex2_approx_ftz(float x) {
     return f32_from_bits(((uint32_t)exponent << 23) | ((uint32_t)significand & 0x7fffff));
 }
 
-/* nvcc 13's expf, instruction by instruction (research/gpu-arithmetic.md 2.3). */
+/* nvcc 13's expf, instruction by instruction: what `nvcc -ptx` makes of expf(x). */
 float gpu_expf(float x) {
     float t = fmaf(x, f32_from_bits(0x3bbb989d), 0.5f);
     t = t < 0 ? 0 : t > 1 ? 1 : t; /* .sat; NaN goes to 0 */

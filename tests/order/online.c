@@ -40,6 +40,52 @@ struct online online_push(struct online s, float x, exp_fn *exp) {
     return (struct online){m, fmaf(s.l, exp(s.m - shift), exp(x - shift))};
 }
 
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static bool same_bits(float a, float b) {
+    uint32_t a_bits, b_bits;
+    memcpy(&a_bits, &a, sizeof a);
+    memcpy(&b_bits, &b, sizeof b);
+    return a_bits == b_bits || (isnan(a) && isnan(b));
+}
+
+bool online_same(struct online a, struct online b) {
+    return same_bits(a.m, b.m) && same_bits(a.l, b.l);
+}
+
+const struct online online_special[ONLINE_SPECIALS] = {
+    {-INFINITY, 0}, {0, 1},        {-0.0f, 1},      {3e38f, 1},       {-3e38f, 1},
+    {0, 0x1p-149f}, {1e-45f, 1},   {INFINITY, NAN}, {-INFINITY, NAN}, {5, NAN},
+    {5, INFINITY},  {-104, 1e30f}, {-1e30f, 3e38f},
+};
+
+float online_random_maximum(struct rng *r, float near) {
+    static const float special[] = {0, -0.0f,    1,         -1,    88,     -88,      88.722839f,
+                                    -87.336548f, 104,       -104,  -1e4f,  -5e4f,    -1e30f,
+                                    1e30f,       0x1p-149f, 3e38f, -3e38f, 0x1p-126f};
+    switch (rng_below(r, 6)) {
+    case 0:
+        return special[rng_below(r, sizeof special / sizeof *special)];
+    case 1:
+        return near; /* equal maxima */
+    case 2:
+        return nextafterf(near, INFINITY);
+    case 3: /* gaps across the underflow of exp */
+        return near - (float)(80 + 30 * rng_unit(r));
+    case 4:
+        return (float)(2 * rng_unit(r) - 1);
+    default:
+        return (float)(200 * rng_unit(r) - 100);
+    }
+}
+
+struct online online_random(struct rng *r, float near) {
+    if (rng_below(r, 8) == 0)
+        return online_empty();
+    float l = rng_below(r, 2) ? 1.0f : (float)(1 + rng_unit(r) * (double)(1 << rng_below(r, 20)));
+    return (struct online){online_random_maximum(r, near), l};
+}
+
 /* ---- exponentials ---------------------------------------------------------------------------- */
 
 /* 128 bits before the one rounding: exp of a float is never that close to a tie unless exact. */

@@ -2,11 +2,14 @@
  * tests/order/online.h - the (m, l) combine of online softmax on the host, for property tests.
  *
  * A mirror of online_join and online_push in kernels/softmax/online.cuh, operation by operation in
- * float; only expf is a parameter.  What this means for the kernels themselves, on a device, is the
- * gate's order check.
+ * float; only expf is a parameter.  test_online_device.c holds it to what the device computes.
  */
 #ifndef TESTS_ORDER_ONLINE_H
 #define TESTS_ORDER_ONLINE_H
+
+#include <stdbool.h>
+
+#include "base/rng.h"
 
 struct online {
     float m, l; /* the maximum of a set of entries; the sum of exp(x - m) over it */
@@ -18,6 +21,18 @@ typedef struct online join_fn(struct online a, struct online b, exp_fn *exp);
 struct online online_empty(void);
 join_fn online_join;
 struct online online_push(struct online s, float x, exp_fn *exp);
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+#define ONLINE_SPECIALS 13
+extern const struct online online_special[ONLINE_SPECIALS];
+
+/* An entry: a special one, one equal, next to or far below `near`, or an everyday one. */
+float online_random_maximum(struct rng *r, float near);
+/* One entry, or the state of up to 2^20 entries; one in eight is empty. */
+struct online online_random(struct rng *r, float near);
+
+bool online_same(struct online a, struct online b); /* bit for bit, but any NaN is any NaN */
 
 /* ---- two exponentials that are their own truth (MPFR) ---------------------------------------- */
 

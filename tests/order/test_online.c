@@ -54,71 +54,25 @@ static const struct exponential exponentials[] = {
     {"or one float beside that", exp_neighbour, 3 * U}, /* half an ulp and one: u + 2u */
 };
 
-static bool same_bits(float a, float b) {
-    uint32_t a_bits, b_bits;
-    memcpy(&a_bits, &a, sizeof a);
-    memcpy(&b_bits, &b, sizeof b);
-    return a_bits == b_bits || (isnan(a) && isnan(b));
-}
-
-static bool same(struct online a, struct online b) {
-    return same_bits(a.m, b.m) && same_bits(a.l, b.l);
-}
-
-/* ---- states ---------------------------------------------------------------------------------- */
-
-static float random_maximum(struct rng *r, float near) {
-    static const float special[] = {0, -0.0f,    1,         -1,    88,     -88,      88.722839f,
-                                    -87.336548f, 104,       -104,  -1e4f,  -5e4f,    -1e30f,
-                                    1e30f,       0x1p-149f, 3e38f, -3e38f, 0x1p-126f};
-    switch (rng_below(r, 6)) {
-    case 0:
-        return special[rng_below(r, sizeof special / sizeof *special)];
-    case 1:
-        return near; /* equal maxima */
-    case 2:
-        return nextafterf(near, INFINITY);
-    case 3: /* gaps across the underflow of exp */
-        return near - (float)(80 + 30 * rng_unit(r));
-    case 4:
-        return (float)(2 * rng_unit(r) - 1);
-    default:
-        return (float)(200 * rng_unit(r) - 100);
-    }
-}
-
-/* One entry, or the state of up to 2^20 entries; one in eight is empty. */
-static struct online random_state(struct rng *r, float near) {
-    if (rng_below(r, 8) == 0)
-        return online_empty();
-    float l = rng_below(r, 2) ? 1.0f : (float)(1 + rng_unit(r) * (double)(1 << rng_below(r, 20)));
-    return (struct online){random_maximum(r, near), l};
-}
-
 /* ---- the properties -------------------------------------------------------------------------- */
 
 static bool commutes(join_fn *join, exp_fn *exp) {
     struct rng r = rng_from_seed(1);
     for (int round = 0; round < 20000; round++) {
-        struct online a = random_state(&r, 0), b = random_state(&r, a.m == -INFINITY ? 0 : a.m);
+        struct online a = online_random(&r, 0), b = online_random(&r, a.m == -INFINITY ? 0 : a.m);
         struct online ab = join(a, b, exp), ba = join(b, a, exp);
-        if (!same(ab, ba))
+        if (!online_same(ab, ba))
             return false;
     }
     return true;
 }
 
 static bool has_identity(join_fn *join, exp_fn *exp) {
-    static const struct online special[] = {
-        {-INFINITY, 0}, {0, 1},        {-0.0f, 1},      {3e38f, 1},       {-3e38f, 1},
-        {0, 0x1p-149f}, {1e-45f, 1},   {INFINITY, NAN}, {-INFINITY, NAN}, {5, NAN},
-        {5, INFINITY},  {-104, 1e30f}, {-1e30f, 3e38f},
-    };
     struct rng r = rng_from_seed(2);
     for (size_t i = 0; i < 5000; i++) {
-        size_t count = sizeof special / sizeof *special;
-        struct online s = i < count ? special[i] : random_state(&r, 0);
-        if (!same(join(s, online_empty(), exp), s) || !same(join(online_empty(), s, exp), s))
+        struct online s = i < ONLINE_SPECIALS ? online_special[i] : online_random(&r, 0);
+        if (!online_same(join(s, online_empty(), exp), s) ||
+            !online_same(join(online_empty(), s, exp), s))
             return false;
     }
     return true;
@@ -129,7 +83,7 @@ static bool keeps_nan(join_fn *join, exp_fn *exp) {
     static const float maxima[] = {-INFINITY, -3e38f, -1, 0, 200, INFINITY};
     struct rng r = rng_from_seed(3);
     for (int round = 0; round < 5000; round++) {
-        struct online s = random_state(&r, 0);
+        struct online s = online_random(&r, 0);
         struct online n = {maxima[rng_below(&r, sizeof maxima / sizeof *maxima)], NAN};
         if (!isnan(join(s, n, exp).l) || !isnan(join(n, s, exp).l))
             return false;
@@ -217,7 +171,7 @@ static bool associates(double *reached, join_fn *join, const struct exponential 
         size_t n = 2 + (size_t)rng_below(&r, MAX_LEAVES - 1);
         float near = 0;
         for (size_t i = 0; i < n; i++) {
-            leaf[i] = (struct leaf){.state = random_state(&r, near)};
+            leaf[i] = (struct leaf){.state = online_random(&r, near)};
             if (leaf[i].state.m != -INFINITY && rng_below(&r, 2))
                 near = leaf[i].state.m;
             other[i] = leaf[i];
@@ -270,20 +224,20 @@ static void push_is_a_join(void **state) {
     (void)state;
     struct rng r = rng_from_seed(5);
     for (int round = 0; round < 20000; round++) {
-        struct online s = random_state(&r, 0);
-        float x = random_maximum(&r, s.m == -INFINITY ? 0 : s.m);
+        struct online s = online_random(&r, 0);
+        float x = online_random_maximum(&r, s.m == -INFINITY ? 0 : s.m);
         struct online pushed = online_push(s, x, exp_neighbour);
         struct online joined = online_join(s, (struct online){x, 1}, exp_neighbour);
-        assert_true(same(pushed, joined));
+        assert_true(online_same(pushed, joined));
     }
 }
 
 static void push_of_special_entries(void **state) {
     (void)state;
     struct online empty = online_empty(), five = {5, 2};
-    assert_true(same(online_push(empty, -INFINITY, exp_nearest), empty));
-    assert_true(same(online_push(five, -INFINITY, exp_nearest), five));
-    assert_true(same(online_push(empty, 3, exp_nearest), (struct online){3, 1}));
+    assert_true(online_same(online_push(empty, -INFINITY, exp_nearest), empty));
+    assert_true(online_same(online_push(five, -INFINITY, exp_nearest), five));
+    assert_true(online_same(online_push(empty, 3, exp_nearest), (struct online){3, 1}));
     assert_true(isnan(online_push(five, NAN, exp_nearest).l));
     assert_true(isnan(online_push(empty, NAN, exp_nearest).l));
     assert_true(isnan(online_push(five, INFINITY, exp_nearest).l));

@@ -1,0 +1,17 @@
+# How CUDA C becomes PTX, for the kernels and for tests that need their device code.
+
+# -fmad=false -lineinfo: contraction is written, never guessed, and a fault has a source line.
+set(ASSAY_NVCC_FLAGS -ptx -O3 -arch=compute_80 -fmad=false -lineinfo
+    -I${PROJECT_SOURCE_DIR})
+
+# assay_ptx(IMAGE SOURCE): a rule that makes the file IMAGE from SOURCE, as seen from the root.
+function(assay_ptx image source)
+    set(tidy ${PROJECT_SOURCE_DIR}/kernels/same_everywhere.cmake)
+    add_custom_command(OUTPUT ${image}
+        COMMAND ${ASSAY_NVCC} ${ASSAY_NVCC_FLAGS} -MD -MF ${image}.d -MT ${image}
+                -o ${image} ${PROJECT_SOURCE_DIR}/${source}
+        COMMAND ${CMAKE_COMMAND} -DPTX=${image} -DROOT=${PROJECT_SOURCE_DIR} -P ${tidy}
+        DEPENDS ${PROJECT_SOURCE_DIR}/${source} ${tidy}
+        DEPFILE ${image}.d
+        COMMENT "nvcc ${source}" VERBATIM)
+endfunction()
