@@ -91,8 +91,13 @@ struct row_sreg {
     enum ptx_sreg sreg;
 };
 
-struct row_zero { /* registers that may be read before they are written: zero */
+/*
+ * Registers that may be read before they are written start at all ones: a NaN in every float type.
+ * Zero, the likeliest right value, would let `float s; for (...) s += x[i];` pass.
+ */
+struct row_start {
     uint32_t row, bytes;
+    bool narrow; /* 16 bits in a 32-bit lane, zero-extended */
 };
 
 struct program {
@@ -101,10 +106,10 @@ struct program {
     size_t count;
     struct xinsn *code;
     size_t file_bytes, pred_count, slot_count;
-    size_t const_count, sreg_count, zero_count;
+    size_t const_count, sreg_count, start_count;
     struct row_const *consts;
     struct row_sreg *sregs;
-    struct row_zero *zeros;
+    struct row_start *starts;
     size_t list_count;
     uint32_t *lists;
     struct inner *inners;
