@@ -47,7 +47,7 @@ enum {
     X_SIGNED = 1 << 0,   /* loads extend the sign */
     X_ADDR64 = 1 << 1,   /* the address row has 64-bit lanes */
     X_UNIFORM = 1 << 2,  /* the address is the same in every lane */
-    X_VOLATILE = 1 << 3, /* a strong access: no data race with another strong one */
+    X_VOLATILE = 1 << 3, /* in global memory a strong access: no data race with another one */
     X_RESULT = 1 << 4,   /* an atom has a destination, red has none */
 };
 
