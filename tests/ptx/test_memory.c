@@ -169,8 +169,10 @@ static void test_bounds(void) {
         job_fault("read past the end", &past, FAULT_OUT_OF_BOUNDS);
         CHECK_EQ(run.faults[0].thread[0], 60, "read past the end");
         CHECK_EQ(run.completed, 0, "read past the end stops");
-        CHECK_EQ(strstr(run.faults[0].text, "past the end of a buffer of 240 bytes") != NULL, 1,
-                 run.faults[0].text);
+        CHECK_EQ(strcmp(run.faults[0].text,
+                        "k: block 0 thread 60 reads 4 bytes, 0 past the end of a "
+                        "buffer of 240 bytes, PTX line 24"),
+                 0, run.faults[0].text);
     }
     struct job before = {.in = ramp, .in_words = 4, .body = "st.global.u32 [%d1+-4], %r1;\n"};
     job_fault("write before the start", &before, FAULT_OUT_OF_BOUNDS);
