@@ -249,5 +249,6 @@ int main(int argc, char **argv) {
         test_bounds();
         test_alignment();
     }
+    check_elsewhere(TEST_MEMORY);
     return report();
 }

@@ -41,6 +41,16 @@ static void test_reconvergence(void) {
         CHECK_EQ(out[i], (i < 10 ? 1 : i < 20 ? 2 : 3) << 8 | 32, "reconvergence");
 }
 
+static void test_return(void) {
+    /* Some lanes leave early; the others go on without them. */
+    struct job j = {.threads = 40,
+                    .body = STORE("%r1") "setp.lt.u32 %p0, %r1, 10;\n@%p0 ret;\n"
+                                         "add.u32 %r4, %r1, 100;\n" STORE("%r4")};
+    job_clean("ret", &j);
+    for (unsigned i = 0; i < 40; i++)
+        CHECK_EQ(out[i], i < 10 ? i : i + 100, "ret");
+}
+
 static void test_guards(void) {
     struct job j = {
         .threads = 33,
@@ -91,7 +101,8 @@ static void test_uninitialised(void) {
     for (unsigned i = 0; i < 64; i++)
         CHECK_EQ(out[i], 0x7fffffff, "a sum without a start");
     struct job wide = sum;
-    wide.body = "shr.u64 %d3, %d4, 32;\nand.b64 %d3, %d3, %d4;\ncvt.u32.u64 %r5, %d3;\n" STORE("%r5");
+    wide.body =
+        "shr.u64 %d3, %d4, 32;\nand.b64 %d3, %d3, %d4;\ncvt.u32.u64 %r5, %d3;\n" STORE("%r5");
     job_clean("64 bits start at all ones", &wide);
     CHECK_EQ(out[40], 0xffffffff, "64 bits start at all ones");
     struct job narrow = sum; /* the lane's upper half stays zero */
@@ -416,6 +427,7 @@ static void test_fences(void) {
 static void test_results(void) {
     test_divergence();
     test_reconvergence();
+    test_return();
     test_guards();
     test_sregs();
     test_shfl();
@@ -447,5 +459,6 @@ int main(int argc, char **argv) {
         test_budgets();
         test_seeds();
     }
+    check_elsewhere(TEST_WARP);
     return report();
 }
