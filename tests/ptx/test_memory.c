@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
@@ -235,6 +236,8 @@ int main(int argc, char **argv) {
     for (uint32_t i = 0; i < 1024; i++)
         ramp[i] = i * 3 + 1;
     if (argc == 3 && strcmp(argv[1], "--device") == 0) {
+        if (gpu_is_missing(argv[2]))
+            return EXIT_SKIPPED;
         job_device = argv[2];
         test_results();
         return report();

@@ -3,7 +3,7 @@
  *
  *   test_rows              on the emulator, on every x86-64 level of this machine
  *   test_rows --device D [N]   on device D (cuda:0: is the reference what the hardware does?);
- *                          show up to N differences of each case
+ *                          show up to N differences of each case; 77 if there is no such GPU
  *
  * Also: every row has a case here or is named in elsewhere.h with a test that checks that it runs
  * the row, and each case is indeed parsed as its row.
@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "device/device.h"
 #include "tests/ptx/elsewhere.h"
+#include "tests/ptx/gpu.h"
 #include "tests/ptx/rows.h"
 
 static const struct row_list *const lists[] = {&rows_f32,  &rows_f64, &rows_int,
@@ -304,6 +305,8 @@ static void check_device(const char *name, const char *where) {
 int main(int argc, char **argv) {
     static const char *const levels[] = {"v2", "v3", "v4"};
     if (argc >= 3 && strcmp(argv[1], "--device") == 0) {
+        if (gpu_is_missing(argv[2]))
+            return EXIT_SKIPPED;
         show = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : show;
         check_device(argv[2], argv[2]);
     } else {

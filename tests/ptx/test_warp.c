@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
@@ -440,6 +441,8 @@ static void test_results(void) {
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--device") == 0) {
+        if (gpu_is_missing(argv[2]))
+            return EXIT_SKIPPED;
         job_device = argv[2];
         test_results();
         return report();
