@@ -261,8 +261,8 @@ static status_t check_guards(struct dev_run *run, const struct device *dev,
         struct dev_fault *f = &run->faults[run->fault_count++];
         *f = (struct dev_fault){.kind = FAULT_GUARD, .address = buffer_address(b)};
         snprintf(f->kernel, sizeof f->kernel, "%s", l->entry);
-        snprintf(f->text, sizeof f->text, "the guard bytes around a buffer of %zu bytes changed",
-                 b->size);
+        snprintf(f->text, sizeof f->text,
+                 "%s: the guard bytes around a buffer of %zu bytes changed", l->entry, b->size);
     }
 done:
     return st;

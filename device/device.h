@@ -113,7 +113,7 @@ struct dev_fault {
     char source[96];      /* source file of .loc; "" if none */
     unsigned source_line;
     uint64_t address;     /* of the access; 0 where there is none */
-    char text[192];       /* one sentence, everything above in words */
+    char text[224];       /* "KERNEL: ...", one sentence, everything above in words */
 };
 
 /* What happened inside, counted per lane. */

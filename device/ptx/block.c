@@ -11,6 +11,9 @@
 #include "base/size.h"
 #include "device/ptx/exec.h"
 
+/* A predicate that is read before it is written: true in every other lane, so no test goes one way. */
+#define PRED_START 0x55555555u
+
 #define WARP_SLICE 16384 /* instructions of one warp before the next has its turn */
 
 /* ---- state ----------------------------------------------------------------------------------- */
@@ -159,10 +162,15 @@ static void begin_warp(struct warp *w) {
     w->path_count = 1;
     w->path[0] = (struct path){.pc = p->code, .mask = w->alive, .state = PATH_READY};
     w->turn = w->turn_began = w->clock = 0;
-    memset(w->pred, 0, p->pred_count * 4);
+    for (size_t i = 0; i < p->pred_count; i++)
+        w->pred[i] = PRED_START;
     w->pred[PRED_TRUE] = ~0u;
-    for (size_t i = 0; i < p->zero_count; i++)
-        memset(w->file + p->zeros[i].row, 0, p->zeros[i].bytes);
+    for (size_t i = 0; i < p->start_count; i++) {
+        const struct row_start *s = &p->starts[i];
+        memset(w->file + s->row, 0xff, s->bytes);
+        if (s->narrow)
+            fill_row(w, s->row, false, 0xffff);
+    }
     for (size_t i = 0; i < p->sreg_count; i++)
         fill_sreg(w, &p->sregs[i]);
     if (w->shadow)

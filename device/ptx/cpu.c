@@ -15,6 +15,8 @@
 #define DEFAULT_INSN_BUDGET ((uint64_t)1 << 34)
 #define DEFAULT_MEMORY_BUDGET ((uint64_t)4 << 30)
 #define DEFAULT_FAULTS 16
+#define ARCH_FIRST 75u /* the targets that the device may be: sm_75 to sm_121 */
+#define ARCH_LAST 121u
 #define MXCSR_DEFAULT 0x1f80   /* round to nearest, keep subnormals, no traps */
 #define TIME_LIMIT 0xf0000000u /* the shadow's clock starts again before it wraps */
 
@@ -58,13 +60,18 @@ static unsigned arch_number(const char *name) {
     return *end || n > 999 ? 0 : (unsigned)n;
 }
 
+static bool arch_known(const char *name) {
+    unsigned number = arch_number(name);
+    return number >= ARCH_FIRST && number <= ARCH_LAST;
+}
+
 static status_t cpu_open(struct backend **out, struct device_info *info, const char *rest,
                          const struct device_options *opt) {
     status_t st = OK;
     const char *arch = *rest ? rest : DEVICE_DEFAULT_ARCH;
-    unsigned number = arch_number(arch);
-    if (number < 75 || number > 121)
-        return FAIL(ERR_USAGE, "device 'cpu:%s': a target from sm_75 to sm_121 was expected", rest);
+    if (!arch_known(arch))
+        return FAIL(ERR_USAGE, "device 'cpu:%s': a target from sm_%u to sm_%u was expected", rest,
+                    ARCH_FIRST, ARCH_LAST);
     struct backend *b = calloc(1, sizeof *b);
     if (!b)
         return FAIL(ERR_NOMEM, "no memory for a device");
@@ -274,6 +281,18 @@ static void describe(struct dev_entry *e, struct dev_param *params, const struct
     };
 }
 
+/* PTX runs on its target and on newer ones. */
+static status_t check_target(const char *target, const struct backend *b, const char *label) {
+    unsigned number = arch_number(target);
+    if (number && number <= arch_number(b->arch))
+        return OK;
+    if (arch_known(target))
+        return FAIL(ERR_UNSUPPORTED, "%s: compiled for %s, the device is %s: run it with -d cpu:%s",
+                    label, target, b->arch, target);
+    return FAIL(ERR_UNSUPPORTED, "%s: compiled for %s; the emulator knows targets up to sm_%u",
+                label, target, ARCH_LAST);
+}
+
 static status_t cpu_load(struct module **out, struct backend *b, const char *label,
                          const void *text, size_t size) {
     status_t st = OK;
@@ -282,9 +301,7 @@ static status_t cpu_load(struct module **out, struct backend *b, const char *lab
         return FAIL(ERR_NOMEM, "no memory for an image");
     m->backend = b;
     TRY(ptx_module_parse(&m->ptx, label, text, size));
-    if (arch_number(m->ptx->target) > arch_number(b->arch))
-        TRY(FAIL(ERR_UNSUPPORTED, "%s: compiled for %s, the device is %s: open 'cpu:%s' to run it",
-                 label, m->ptx->target, b->arch, m->ptx->target));
+    TRY(check_target(m->ptx->target, b, label));
     size_t params = 0;
     for (size_t i = 0; i < m->ptx->func_count; i++)
         params += m->ptx->funcs[i].param_count;

@@ -47,7 +47,7 @@ enum {
     X_SIGNED = 1 << 0,   /* loads extend the sign */
     X_ADDR64 = 1 << 1,   /* the address row has 64-bit lanes */
     X_UNIFORM = 1 << 2,  /* the address is the same in every lane */
-    X_VOLATILE = 1 << 3, /* a strong access: no data race with another strong one */
+    X_VOLATILE = 1 << 3, /* in global memory a strong access: no data race with another one */
     X_RESULT = 1 << 4,   /* an atom has a destination, red has none */
 };
 
@@ -91,8 +91,13 @@ struct row_sreg {
     enum ptx_sreg sreg;
 };
 
-struct row_zero { /* registers that may be read before they are written: zero */
+/*
+ * Registers that may be read before they are written start at all ones: a NaN in every float type.
+ * Zero, the likeliest right value, would let `float s; for (...) s += x[i];` pass.
+ */
+struct row_start {
     uint32_t row, bytes;
+    bool narrow; /* 16 bits in a 32-bit lane, zero-extended */
 };
 
 struct program {
@@ -101,10 +106,10 @@ struct program {
     size_t count;
     struct xinsn *code;
     size_t file_bytes, pred_count, slot_count;
-    size_t const_count, sreg_count, zero_count;
+    size_t const_count, sreg_count, start_count;
     struct row_const *consts;
     struct row_sreg *sregs;
-    struct row_zero *zeros;
+    struct row_start *starts;
     size_t list_count;
     uint32_t *lists;
     struct inner *inners;

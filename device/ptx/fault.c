@@ -77,7 +77,7 @@ void fault_record(struct warp *w, const struct xinsn *x, unsigned lane, enum dev
         snprintf(source, sizeof source, " (%.40s:%u)", name ? name + 1 : f->source, f->source_line);
     }
     char text[512]; /* longer than f->text only with absurd coordinates: then it is cut */
-    snprintf(text, sizeof text, "block %s thread %s %s, PTX line %u%s", block, thread, what,
-             f->ptx_line, source);
+    snprintf(text, sizeof text, "%s: block %s thread %s %s, PTX line %u%s", f->kernel, block,
+             thread, what, f->ptx_line, source);
     snprintf(f->text, sizeof f->text, "%.*s", (int)sizeof f->text - 1, text);
 }

@@ -54,8 +54,29 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* Blanks and comments.  An open comment runs to the end of the text: the parser then misses a brace. */
-static void skip_blank(struct lexer *lx) {
+/* A comment of the kind that has an end. */
+static status_t skip_comment(struct lexer *lx) {
+    const struct token begin = {.kind = TOK_PUNCT,
+                                .text = lx->at,
+                                .len = 2,
+                                .line = lx->line,
+                                .col = (unsigned)(lx->at - lx->line_begin) + 1};
+    for (lx->at += 2; lx->end - lx->at >= 2; lx->at++) {
+        if (lx->at[0] == '*' && lx->at[1] == '/') {
+            lx->at += 2;
+            return OK;
+        }
+        if (*lx->at == '\n') {
+            lx->line++;
+            lx->line_begin = lx->at + 1;
+        }
+    }
+    return front_fail(ERR_SYNTAX, lx, &begin, "comment without an end");
+}
+
+/* Blanks and comments. */
+static status_t skip_blank(struct lexer *lx) {
+    status_t st = OK;
     while (lx->at < lx->end) {
         char c = *lx->at;
         if (c == '\n') {
@@ -67,20 +88,13 @@ static void skip_blank(struct lexer *lx) {
             while (lx->at < lx->end && *lx->at != '\n')
                 lx->at++;
         } else if (c == '/' && lx->end - lx->at > 1 && lx->at[1] == '*') {
-            lx->at += 2;
-            while (lx->at < lx->end &&
-                   !(lx->at[0] == '*' && lx->end - lx->at > 1 && lx->at[1] == '/')) {
-                if (*lx->at == '\n') {
-                    lx->line++;
-                    lx->line_begin = lx->at + 1;
-                }
-                lx->at++;
-            }
-            lx->at = lx->end - lx->at > 2 ? lx->at + 2 : lx->end;
+            TRY(skip_comment(lx));
         } else {
-            return;
+            break;
         }
     }
+done:
+    return st;
 }
 
 /* Exactly `digits` hexadecimal digits after 0f or 0d: the bits of a floating-point constant. */
@@ -166,7 +180,10 @@ static status_t lex_number(struct token *t, struct lexer *lx) {
 }
 
 status_t lexer_next(struct token *t, struct lexer *lx) {
-    skip_blank(lx);
+    *t = (struct token){.kind = TOK_END};
+    status_t st = skip_blank(lx);
+    if (st != OK)
+        return st;
     *t = (struct token){.kind = TOK_END,
                         .text = lx->at,
                         .line = lx->line,

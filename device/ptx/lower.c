@@ -274,19 +274,19 @@ static size_t operand_total(const struct ptx_func *f) {
     return n;
 }
 
-static status_t zero_rows(struct lowering *lo) {
+static status_t start_rows(struct lowering *lo) {
     struct program *p = lo->p;
     const struct ptx_func *f = p->func;
     size_t n = 0;
     for (size_t i = 0; i < f->reg_count; i++)
         n += lo->map.live_in[i];
-    p->zeros = calloc(n + 1, sizeof *p->zeros);
-    if (!p->zeros)
+    p->starts = calloc(n + 1, sizeof *p->starts);
+    if (!p->starts)
         return FAIL(ERR_NOMEM, "no memory for a program");
     for (size_t i = 0; i < f->reg_count; i++)
         if (lo->map.live_in[i])
-            p->zeros[p->zero_count++] =
-                (struct row_zero){lo->map.row[i], row_bytes(f->regs[i].type)};
+            p->starts[p->start_count++] = (struct row_start){
+                lo->map.row[i], row_bytes(f->regs[i].type), ptx_type_bits(f->regs[i].type) == 16};
     return OK;
 }
 
@@ -310,7 +310,7 @@ status_t program_lower(struct program **out, const struct ptx_module *m, const s
     TRY(rows_assign(&lo.map, f));
     lo.sink = lo.map.next;
     lo.next = lo.sink + ROW128;
-    TRY(zero_rows(&lo));
+    TRY(start_rows(&lo));
     for (size_t i = 0; i < p->count; i++) {
         TRY(lower_insn(&p->code[i], &lo, &f->insns[i]));
         if (lo.next > UINT32_MAX / 2)
@@ -333,7 +333,7 @@ void program_free(struct program *p) {
     free(p->code);
     free(p->consts);
     free(p->sregs);
-    free(p->zeros);
+    free(p->starts);
     free(p->lists);
     free(p->inners);
     free(p);

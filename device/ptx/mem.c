@@ -172,6 +172,15 @@ static unsigned first_lane(const struct warp *w) {
     return w->launch->seed ? (unsigned)(w->launch->seed + w->turn) % LANES : 0;
 }
 
+/* A message to other threads, unless all of it goes to shared memory: see shadow.c. */
+static void volatile_access(struct warp *w, const struct place at[LANES], uint32_t lanes) {
+    bool elsewhere = false;
+    FOR_LANES(lane, lanes)
+    elsewhere |= at[lane].region != &w->block->shared;
+    if (elsewhere)
+        shadow_strong(w);
+}
+
 bool mem_load_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     uint64_t bytes = (uint64_t)x->esize * x->vec;
     struct place at[LANES];
@@ -179,7 +188,7 @@ bool mem_load_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     if (!locate(&at[lane], w, x, lane, bytes, false))
         return false;
     if (w->launch->shadow && (x->flags & X_VOLATILE))
-        shadow_strong(w);
+        volatile_access(w, at, lanes);
     FOR_LANES(lane, lanes) {
         struct region *r = at[lane].region;
         if (w->launch->shadow && r->written &&
@@ -204,7 +213,7 @@ bool mem_store_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     if (!locate(&at[lane], w, x, lane, bytes, true))
         return false;
     if (w->launch->shadow && (x->flags & X_VOLATILE))
-        shadow_strong(w);
+        volatile_access(w, at, lanes);
     FOR_LANES(lane, lanes) {
         struct region *r = at[lane].region;
         uint8_t value[64];

@@ -4,7 +4,7 @@
  * Backward liveness over basic blocks gives each register one interval of instructions in layout
  * order; registers whose intervals do not meet share a row.  Liveness is a property of one thread,
  * and every write touches active lanes only, so divergence does not break it.  A register that is
- * live at the entry may be read before it is written: the executor starts it at zero.
+ * live at the entry may be read before it is written: the executor starts it at all ones.
  */
 #include <stdlib.h>
 #include <string.h>

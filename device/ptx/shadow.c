@@ -9,6 +9,9 @@
  *     this block has made an atomic or volatile access since (an acquire).  Which location carried
  *     the message is not asked, so this errs on the side of silence.
  * Otherwise two accesses of which one writes, unless both are atomic or volatile, are a race.
+ * Volatile counts in global memory only (spin flags).  In shared memory it keeps the compiler from
+ * holding a value in a register, but no lane waits for another: a warp reduction over volatile
+ * shared memory needs its bar.warp.sync like any other.
  * Not reported: a write of the value that is already there after an unordered write (any order
  * gives the same memory).  shfl, vote, match and redux order no memory (PTX ISA 9.7.9.6).
  */
@@ -266,6 +269,7 @@ struct visit {
 
 static struct visit visit_begin(struct warp *w, const struct xinsn *x, struct region *r,
                                 unsigned size, enum access kind) {
+    bool is_volatile = kind == ACCESS_STRONG_READ || kind == ACCESS_STRONG_WRITE;
     return (struct visit){
         .w = w,
         .x = x,
@@ -274,8 +278,7 @@ static struct visit visit_begin(struct warp *w, const struct xinsn *x, struct re
         .block_who = (uint32_t)(w->block->linear * w->block->threads),
         .began = r == &w->block->shared ? w->block->began : w->launch->began,
         .now = *w->launch->now,
-        .strong =
-            kind == ACCESS_ATOMIC || kind == ACCESS_STRONG_READ || kind == ACCESS_STRONG_WRITE,
+        .strong = kind == ACCESS_ATOMIC || (is_volatile && r != &w->block->shared),
         .writes = kind == ACCESS_WRITE || kind == ACCESS_ATOMIC || kind == ACCESS_STRONG_WRITE,
         .reads = kind == ACCESS_READ || kind == ACCESS_ATOMIC || kind == ACCESS_STRONG_READ,
     };

@@ -74,6 +74,47 @@ done:
     return st;
 }
 
+/* ---- which rows of opcodes.def have run ------------------------------------------------------- */
+
+static bool ran[PTX_OP_COUNT];
+
+static unsigned lines_before(const char *text, const char *end) {
+    unsigned n = 1;
+    for (; text < end; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* The job did what was expected: its body's instructions count, what is around them does not. */
+static void note_rows(const struct job *j) {
+    static char text[65536];
+    size_t size = make_text(text, sizeof text, j), len = strlen(j->body);
+    const char *body = text + size - len - strlen("\nret;\n}\n");
+    unsigned first = lines_before(text, body), last = lines_before(text, body + len);
+    struct ptx_module *m;
+    if (ptx_module_parse(&m, "test", text, size) != OK)
+        return;
+    const struct ptx_func *f = &m->funcs[0];
+    for (size_t i = 0; i < f->insn_count; i++)
+        if (f->insns[i].line >= first && f->insns[i].line <= last)
+            ran[f->insns[i].op] = true;
+    ptx_module_free(m);
+}
+
+void check_elsewhere(enum elsewhere_test test) {
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        if (elsewhere[i].test != test)
+            continue;
+        checks++;
+        if (ran[elsewhere[i].op])
+            continue;
+        printf("FAIL elsewhere.h: no job of this test ran row %d of opcodes.def (%s: %s)\n",
+               elsewhere[i].op, ptx_opcodes[elsewhere[i].op].name,
+               ptx_opcodes[elsewhere[i].op].what);
+        failures++;
+    }
+}
+
 void job_clean(const char *name, const struct job *j) {
     checks++;
     if (job_run(j) != OK) {
@@ -83,6 +124,8 @@ void job_clean(const char *name, const struct job *j) {
         printf("FAIL %s: unexpected fault (%s): %s\n", name, dev_fault_name(run.faults[0].kind),
                run.faults[0].text);
         failures++;
+    } else {
+        note_rows(j);
     }
 }
 
@@ -96,5 +139,7 @@ void job_fault(const char *name, const struct job *j, enum dev_fault_kind kind) 
                run.fault_count ? run.faults[0].text : "none",
                run.fault_count ? dev_fault_name(run.faults[0].kind) : "");
         failures++;
+    } else {
+        note_rows(j);
     }
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "device/device.h"
+#include "tests/ptx/elsewhere.h"
 
 struct job {
     const char *declare; /* variables inside the entry, or NULL */
@@ -44,6 +45,8 @@ void job_fault(const char *name, const struct job *j, enum dev_fault_kind kind);
     check_eq((unsigned long long)(got), (unsigned long long)(want), name, __FILE__, __LINE__)
 void check_eq(unsigned long long got, unsigned long long want, const char *name, const char *file,
               int line);
+/* Each row that elsewhere.h leaves to this test was in the body of a job that ran as expected. */
+void check_elsewhere(enum elsewhere_test test);
 int report(void); /* prints the count; the exit code */
 
 #endif

@@ -27,6 +27,19 @@ static void test_open(void) {
     CHECK_EQ(device_open(&dev, "cpu:sm_75", NULL), OK, "older target");
     CHECK_EQ(device_load(&image, dev, "t", text, strlen(text)), ERR_UNSUPPORTED,
              "PTX for a newer target");
+    CHECK_EQ(strcmp(status_message(),
+                    "t: compiled for sm_80, the device is sm_75: run it with -d cpu:sm_80"),
+             0, status_message());
+    static const char *const unknown[] = {"sm_999", "sm_122a", "sm_1000", "sm_x"};
+    for (int i = 0; i < 4; i++) { /* nobody is sent to a device that does not open */
+        char newer[128], want[128];
+        snprintf(newer, sizeof newer, ".version 8.0\n.target %s\n.entry k() { ret; }\n",
+                 unknown[i]);
+        snprintf(want, sizeof want, "t: compiled for %s; the emulator knows targets up to sm_121",
+                 unknown[i]);
+        CHECK_EQ(device_load(&image, dev, "t", newer, strlen(newer)), ERR_UNSUPPORTED, unknown[i]);
+        CHECK_EQ(strcmp(status_message(), want), 0, status_message());
+    }
     device_close(dev);
 }
 

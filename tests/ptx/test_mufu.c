@@ -304,5 +304,6 @@ int main(int argc, char **argv) {
     test_square();
     test_halves();
     test_handlers();
+    check_elsewhere(TEST_MUFU);
     return report();
 }

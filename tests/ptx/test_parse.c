@@ -91,7 +91,9 @@ static const struct refusal {
     {"{ { .reg .b32 %x; } mov.u32 %x, 1; }", ERR_SYNTAX, "6:29: expected a register, found '%x'"},
     {"\x01", ERR_SYNTAX, "6:1: unexpected character"},
     {"\"abc", ERR_SYNTAX, "6:1: string without an end"},
-    {"/* never closed", ERR_SYNTAX, "8:1: expected '}', found the end of the text"},
+    {"ret; /* never closed", ERR_SYNTAX, "6:6: comment without an end"},
+    {"/*/", ERR_SYNTAX, "6:1: comment without an end"},
+    {"ret; } /* never closed *", ERR_SYNTAX, "6:8: comment without an end"},
 };
 
 static void test_refusals(void) {
@@ -105,7 +107,6 @@ static void test_refusals(void) {
         status_t st = ptx_module_parse(&m, "x", text, strlen(text));
         char want[256];
         snprintf(want, sizeof want, "x:%s", r->message);
-        /* An unclosed comment swallows everything; only its line differs by the trailing newline. */
         CHECK(st == r->status && m == NULL, "%s: status %d: %s", r->statements, st, status_message());
         CHECK(strncmp(status_message(), want, strlen(want)) == 0, "%s\n  got  %s\n  want %s",
               r->statements, status_message(), want);
@@ -139,6 +140,9 @@ static const struct {
      "x:1:49: expected 8 hexadecimal digits"},
     {".version 8.0 .target sm_80 .global .f32 t[2] = {0.5, 1.0, 2.0};",
      "x:1:59: more initialisers than elements"},
+    {".version 8.0 .target sm_80 .entry k() { ret; } /*", "x:1:48: comment without an end"},
+    {".version 8.0 .target sm_80 .entry k() { ret; }\n /* a\n\n *", "x:2:2: comment without an end"},
+    {"/* a *//", "x:1:8: unexpected character"},
     {".version 8.0 .target sm_80 .extern .global .f32 t;", "x:1:49: variable of another module"},
 };
 

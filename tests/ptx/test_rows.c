@@ -3,10 +3,10 @@
  *
  *   test_rows              on the emulator, on every x86-64 level of this machine
  *   test_rows --device D [N]   on device D (cuda:0: is the reference what the hardware does?);
- *                          show up to N differences of each case
+ *                          show up to N differences of each case; 77 if there is no such GPU
  *
- * Also: every row has a case here or is named in `elsewhere` with the test that covers it, and each
- * case is indeed parsed as its row.
+ * Also: every row has a case here or is named in elsewhere.h with a test that checks that it runs
+ * the row, and each case is indeed parsed as its row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,31 +14,12 @@
 
 #include "base/rng.h"
 #include "device/device.h"
+#include "tests/ptx/elsewhere.h"
+#include "tests/ptx/gpu.h"
 #include "tests/ptx/rows.h"
 
 static const struct row_list *const lists[] = {&rows_f32,  &rows_f64, &rows_int,
                                                &rows_bits, &rows_cvt, &rows_compare};
-
-static const struct {
-    enum ptx_op op;
-    const char *test;
-} elsewhere[] = {
-    {PTX_OP_EX2_F32, "test_mufu"},      {PTX_OP_LG2_F32, "test_mufu"},
-    {PTX_OP_RCPA_F32, "test_mufu"},     {PTX_OP_RSQRT_F32, "test_mufu"},
-    {PTX_OP_LD, "test_memory"},         {PTX_OP_LDU, "test_memory"},
-    {PTX_OP_ST, "test_memory"},         {PTX_OP_PREFETCH, "test_memory"},
-    {PTX_OP_ATOM, "test_memory"},       {PTX_OP_ATOM_CAS, "test_memory"},
-    {PTX_OP_RED, "test_memory"},        {PTX_OP_SHFL, "test_warp"},
-    {PTX_OP_VOTE_BALLOT, "test_warp"},  {PTX_OP_VOTE, "test_warp"},
-    {PTX_OP_MATCH, "test_warp"},        {PTX_OP_ACTIVEMASK, "test_warp"},
-    {PTX_OP_REDUX, "test_warp"},        {PTX_OP_BAR_WARP, "test_warp"},
-    {PTX_OP_BAR, "test_warp"},          {PTX_OP_BARRIER, "test_warp"},
-    {PTX_OP_BAR_RED_POPC, "test_warp"}, {PTX_OP_BAR_RED_PRED, "test_warp"},
-    {PTX_OP_MEMBAR, "test_warp"},       {PTX_OP_FENCE, "test_warp"},
-    {PTX_OP_BRA, "test_warp"},          {PTX_OP_RET, "test_warp"},
-    {PTX_OP_EXIT, "test_warp"},         {PTX_OP_TRAP, "test_warp"},
-    {PTX_OP_BRKPT, "test_warp"},        {PTX_OP_NANOSLEEP, "test_warp"},
-};
 
 static unsigned failures, checks, show = 3;
 
@@ -324,6 +305,8 @@ static void check_device(const char *name, const char *where) {
 int main(int argc, char **argv) {
     static const char *const levels[] = {"v2", "v3", "v4"};
     if (argc >= 3 && strcmp(argv[1], "--device") == 0) {
+        if (gpu_is_missing(argv[2]))
+            return EXIT_SKIPPED;
         show = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : show;
         check_device(argv[2], argv[2]);
     } else {

@@ -45,6 +45,45 @@ static void test_warp_races(void) {
     job_fault("outside the mask", &pairs, FAULT_RACE);
 }
 
+/* Volatile keeps values out of registers; it makes no lane wait. */
+static void test_volatile(void) {
+    struct job tree = {
+        .threads = 32, /* the warp reduction of before Volta */
+        .declare = SHARED,
+        .shadow = true,
+        .body = MINE "st.volatile.shared.u32 [%r4], %r1;\nst.volatile.shared.u32 [%r4+128], 0;\n"
+                     "bar.warp.sync -1;\n"
+                     "ld.volatile.shared.u32 %r7, [%r4];\nld.volatile.shared.u32 %r8, [%r4+8];\n"
+                     "add.u32 %r7, %r7, %r8;\nst.volatile.shared.u32 [%r4], %r7;\n"
+                     "ld.volatile.shared.u32 %r8, [%r4+4];\nadd.u32 %r7, %r7, %r8;\n" STORE("%r7")};
+    job_fault("volatile shared without bar.warp.sync", &tree, FAULT_RACE);
+    struct job generic = tree;
+    generic.body = MINE "cvt.u64.u32 %d3, %r4;\ncvta.shared.u64 %d3, %d3;\n"
+                        "cvt.u64.u32 %d4, %r5;\ncvta.shared.u64 %d4, %d4;\n"
+                        "st.volatile.u32 [%d3], %r1;\nld.volatile.u32 %r7, [%d4];\n" STORE("%r7");
+    job_fault("volatile shared by a generic address", &generic, FAULT_RACE);
+    struct job fenced = tree; /* a fence orders one thread's accesses, and no thread's after it */
+    fenced.body = MINE "st.volatile.shared.u32 [%r4], %r1;\nmembar.cta;\n"
+                       "ld.volatile.shared.u32 %r7, [%r5];\n" STORE("%r7");
+    job_fault("volatile shared with a fence", &fenced, FAULT_RACE);
+    struct job synced = tree;
+    synced.body =
+        MINE "st.volatile.shared.u32 [%r4], %r1;\nbar.warp.sync -1;\nld.volatile.shared.u32 %r7, "
+             "[%r5];\nbar.warp.sync -1;\nst.volatile.shared.u32 [%r4], %r7;\n" STORE("%r7");
+    job_clean("volatile shared with bar.warp.sync", &synced);
+    struct job flag = {.blocks = 2, /* block 0 waits for block 1's flag */
+                       .threads = 1,
+                       .in = zeros,
+                       .in_words = 4,
+                       .shadow = true,
+                       .body = "mov.u32 %r4, %ctaid.x;\nsetp.ne.u32 %p0, %r4, 0;\n@%p0 bra set;\n"
+                               "wait:\nld.volatile.global.u32 %r5, [%d1];\nsetp.eq.u32 %p1, %r5, "
+                               "0;\n@%p1 bra wait;\nbra.uni end;\n"
+                               "set:\nmov.u32 %r5, 1;\nst.volatile.global.u32 [%d1], %r5;\n"
+                               "end:\n" STORE("%r5")};
+    job_clean("a volatile flag in global memory", &flag);
+}
+
 static void test_block_races(void) {
     struct job racy = {
         .threads = 64,
@@ -221,6 +260,7 @@ static void test_events(void) {
 
 int main(void) {
     test_warp_races();
+    test_volatile();
     test_block_races();
     test_grid_races();
     test_unwritten();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
@@ -39,6 +40,16 @@ static void test_reconvergence(void) {
     job_clean("reconvergence", &j);
     for (unsigned i = 0; i < 32; i++)
         CHECK_EQ(out[i], (i < 10 ? 1 : i < 20 ? 2 : 3) << 8 | 32, "reconvergence");
+}
+
+static void test_return(void) {
+    /* Some lanes leave early; the others go on without them. */
+    struct job j = {.threads = 40,
+                    .body = STORE("%r1") "setp.lt.u32 %p0, %r1, 10;\n@%p0 ret;\n"
+                                         "add.u32 %r4, %r1, 100;\n" STORE("%r4")};
+    job_clean("ret", &j);
+    for (unsigned i = 0; i < 40; i++)
+        CHECK_EQ(out[i], i < 10 ? i : i + 100, "ret");
 }
 
 static void test_guards(void) {
@@ -76,11 +87,35 @@ static void test_sregs(void) {
 static void test_uninitialised(void) {
     struct job j = {.threads = 32,
                     .blocks = 2,
-                    .body = /* a register that is read first is zero */
-                    "add.u32 %r20, %r20, %r1;\nadd.u32 %r21, %r20, 1;\n" STORE("%r21")};
-    job_clean("registers start at zero", &j);
+                    .body = /* what is read first is all ones: never by chance the right sum */
+                    "add.u32 %r20, %r20, %r1;\nadd.u32 %r21, %r20, 2;\n" STORE("%r21")};
+    job_clean("registers start at all ones", &j);
     for (unsigned i = 0; i < 64; i++)
-        CHECK_EQ(out[i], i % 32 + 1, "registers start at zero");
+        CHECK_EQ(out[i], i % 32 + 1, "registers start at all ones");
+    struct job sum = {.threads = 32,
+                      .blocks = 2,
+                      .body = /* float s; for (i = 0; i < 3; i++) s += 1; */
+                      "mov.u32 %r4, 0;\nloop:\nadd.rn.f32 %f1, %f1, 0f3F800000;\n"
+                      "add.u32 %r4, %r4, 1;\nsetp.lt.u32 %p0, %r4, 3;\n@%p0 bra loop;\n"
+                      "mov.b32 %r5, %f1;\n" STORE("%r5")};
+    job_clean("a sum without a start", &sum);
+    for (unsigned i = 0; i < 64; i++)
+        CHECK_EQ(out[i], 0x7fffffff, "a sum without a start");
+    struct job wide = sum;
+    wide.body =
+        "shr.u64 %d3, %d4, 32;\nand.b64 %d3, %d3, %d4;\ncvt.u32.u64 %r5, %d3;\n" STORE("%r5");
+    job_clean("64 bits start at all ones", &wide);
+    CHECK_EQ(out[40], 0xffffffff, "64 bits start at all ones");
+    struct job narrow = sum; /* the lane's upper half stays zero */
+    narrow.body = "cvt.u32.u16 %r5, %h1;\nmov.b32 %r6, {%h2, %h3};\nxor.b32 %r6, %r6, -1;\n"
+                  "add.u32 %r5, %r5, %r6;\n" STORE("%r5");
+    job_clean("16 bits start at all ones", &narrow);
+    CHECK_EQ(out[40], 0xffff, "16 bits start at all ones");
+    struct job pred = sum;
+    pred.body = "selp.u32 %r5, 1, 2, %p3;\n" STORE("%r5");
+    job_clean("predicates start both ways", &pred);
+    for (unsigned i = 0; i < 64; i++)
+        CHECK_EQ(out[i], i % 2 ? 2 : 1, "predicates start both ways");
 }
 
 /* ---- exchange -------------------------------------------------------------------------------- */
@@ -393,6 +428,7 @@ static void test_fences(void) {
 static void test_results(void) {
     test_divergence();
     test_reconvergence();
+    test_return();
     test_guards();
     test_sregs();
     test_shfl();
@@ -405,6 +441,8 @@ static void test_results(void) {
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--device") == 0) {
+        if (gpu_is_missing(argv[2]))
+            return EXIT_SKIPPED;
         job_device = argv[2];
         test_results();
         return report();
@@ -424,5 +462,6 @@ int main(int argc, char **argv) {
         test_budgets();
         test_seeds();
     }
+    check_elsewhere(TEST_WARP);
     return report();
 }
