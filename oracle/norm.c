@@ -188,7 +188,7 @@ static status_t norm_enclose(struct enclosure *out, const struct norm_row *row, 
             continue;
         }
         n.column = j;
-        st = refine(&out[j], 1, &n, 0, norm_attempt, centred ? "layernorm" : "rmsnorm");
+        st = refine(&out[j], 1, &n, NULL, norm_attempt, centred ? "layernorm" : "rmsnorm");
     }
     norm_clear(&n);
     return st;

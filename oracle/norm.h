@@ -23,7 +23,7 @@
  */
 enum norm_contract {
     NORM_ROUND_LAST,  /* the real function above; one rounding, to out */
-    NORM_ROUND_FIRST, /* the normalised value is rounded to `rounded` (nearest even), then times w */
+    NORM_ROUND_FIRST, /* the normalised value rounded to `rounded` (nearest even), times w */
 };
 
 /* One row.  The caller owns the arrays; all values are exact. */

@@ -14,7 +14,7 @@ static bool tight(struct enclosure e, double floor) {
     return width <= 0x1p-40 * fmin(fabs(e.lo), fabs(e.hi)) || width <= floor || width <= 0x1p-1073;
 }
 
-status_t refine(struct enclosure *out, size_t n, const void *problem, double floor,
+status_t refine(struct enclosure *out, size_t n, const void *problem, const double *floor,
                 refine_fn *attempt, const char *what) {
     const mpfr_prec_t first = 128, limit = 8192;
     for (mpfr_prec_t prec = first; prec <= limit; prec *= 2) {
@@ -22,7 +22,7 @@ status_t refine(struct enclosure *out, size_t n, const void *problem, double flo
         if (st != OK)
             return st;
         size_t i = 0;
-        while (i < n && tight(out[i], floor))
+        while (i < n && tight(out[i], floor != NULL ? floor[i] : 0))
             i++;
         if (i == n)
             return OK;

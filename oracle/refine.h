@@ -21,11 +21,11 @@ typedef status_t refine_fn(struct enclosure *out, const void *problem, mpfr_prec
 
 /*
  * out[0 .. n-1] by tries at 128, 256, ... bits until each enclosure is no wider than 2^-40
- * relative to the result, or `floor`, or two steps of 2^-1074.  ERR_UNDECIDED at 8192 bits; `what`
- * names the op in the message.
+ * relative to the result, or floor[i] (NULL: none), or two steps of 2^-1074.  ERR_UNDECIDED at
+ * 8192 bits; `what` names the op in the message.
  */
-MUST_CHECK status_t refine(struct enclosure *out, size_t n, const void *problem, double floor,
-                           refine_fn *attempt, const char *what);
+MUST_CHECK status_t refine(struct enclosure *out, size_t n, const void *problem,
+                           const double *floor, refine_fn *attempt, const char *what);
 
 struct interval {
     mpfr_t lo, hi;

@@ -130,7 +130,7 @@ status_t rope_enclose(struct enclosure *out, const struct rope_row *row) {
         struct enclosure pair[2];
         if (isfinite(a) && isfinite(b)) {
             struct rope_problem problem = {row, i};
-            st = refine(pair, 2, &problem, 0, rope_attempt, "rope");
+            st = refine(pair, 2, &problem, NULL, rope_attempt, "rope");
         } else {
             special_pair(pair, row, i, a, b);
         }
