@@ -67,8 +67,9 @@ enum tanh_variant {
 
 /* What softmax_topk ranks by. */
 enum topk_variant {
-    TOPK_BY_INPUT,       /* the row's entries: the order is exact */
-    TOPK_BY_PROBABILITY, /* computed probabilities: nearly equal ones may change places */
+    TOPK_BY_INPUT,       /* the row's entries, of equal ones the smaller index first: exact */
+    TOPK_TIES_FREE,      /* the row's entries, equal ones in any order */
+    TOPK_BY_PROBABILITY, /* computed ones: nearly equal ones may change places */
 };
 
 /*
