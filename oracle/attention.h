@@ -50,7 +50,8 @@ bool attention_visible(const struct attention_row *row, size_t j);
 
 /*
  * o[0 .. value_dim-1] no wider than 2^-40 relative, or 2^-80 sum_j P_j |v_j|; *lse no wider than
- * 2^-40 relative; or two steps of 2^-1074.  Memory: about 120 bytes per key and 100 per value.
+ * 2^-40 relative; or two steps of 2^-1074.  Memory: some 200 bytes per key
+ * beside the inputs.
  * ERR_USAGE, ERR_NOMEM, ERR_UNDECIDED.
  */
 MUST_CHECK status_t attention_enclose(struct enclosure *o, struct enclosure *lse,

@@ -15,11 +15,13 @@
 struct key {
     size_t j;        /* its slot; SIZE_MAX for the sink */
     double z, error; /* the logit in double; D: the kernel's distance from the real one, and z's */
+    double own;      /* of that, z's */
     double p;        /* P_j, rounded up */
     double weight;   /* e^(z_j - m), rounded up */
     double eta;      /* of the weight */
     double rounding; /* of P to p_type, relative to P (1 + eta) */
     double rescalings;
+    bool vanished; /* below e^-128 of the largest, as computed and as real */
 };
 
 struct bound {
@@ -28,13 +30,14 @@ struct bound {
     struct division division;
     struct exp_facts exp;
     struct key *keys;
-    double *sorted;           /* the logits, ascending */
+    double *sorted;           /* z + D of all, ascending: what the kernel may have at most */
     size_t count, visible;    /* with and without the sink */
     double pv_blocks;         /* tensor core blocks with a visible key */
     bool folded_scale;        /* scale log2(e) is one constant inside ex2's argument */
-    double top, worst;        /* m = max z; max D */
+    double top, upper;        /* m = max z; max z + D */
+    double worst;             /* of keys that count: |the kernel's maximum - m| at most */
     double own;               /* the largest error that a z has for being computed in double */
-    double largest;           /* |logit| that may come up */
+    double largest;           /* magnitude of a partial result */
     double share, log_sum;    /* 1/S and log S, rounded up */
     double floor;             /* what underflow may take of one weight */
     double den;               /* relative error of the sum */
@@ -136,8 +139,7 @@ static void bound_logit(struct bound *b, struct key *key) {
     own = own * fabs(row->scale) + (fabs(z) + row->softcap) * 0x1p-48;
     key->z = z;
     key->error = error + own;
-    b->own = fmax(b->own, own);
-    b->largest = fmax(b->largest, fabs(z) + key->error);
+    key->own = own;
 }
 
 static int compare_doubles(const void *a, const void *b) {
@@ -145,9 +147,10 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The logits, their order, m, S. */
+/* The logits, which of them count, their order, m, S. */
 static void bound_logits(struct bound *b) {
-    b->top = -INFINITY;
+    double lower = -INFINITY; /* the kernel's maximum is at least this */
+    b->top = b->upper = -INFINITY;
     for (size_t i = 0; i < b->count; i++) {
         struct key *key = &b->keys[i];
         if (key->j == SIZE_MAX)
@@ -155,8 +158,20 @@ static void bound_logits(struct bound *b) {
         else
             bound_logit(b, key);
         b->top = fmax(b->top, key->z);
-        b->worst = fmax(b->worst, isfinite(key->z) ? key->error : 0);
-        b->sorted[i] = key->z;
+        b->upper = fmax(b->upper, key->z + key->error);
+        lower = fmax(lower, key->z - key->error);
+        b->sorted[i] = key->z + key->error;
+    }
+    b->worst = fmax(b->upper - b->top, b->top - lower);
+    /* A finite sentinel of -1e9 or -FLT_MAX has a D of its own, and it does not matter. */
+    for (size_t i = 0; i < b->count; i++) {
+        struct key *key = &b->keys[i];
+        key->vanished = key->z + key->error < lower + VANISHED;
+        if (!key->vanished)
+            b->own = fmax(b->own, key->own);
+        /* folded, a first tile of them has a maximum whose product by log2(e) must not overflow */
+        if (!key->vanished || (b->nu->exp == EXP_EX2_FOLDED && isfinite(key->z)))
+            b->largest = fmax(b->largest, fabs(key->z) + key->error);
     }
     qsort(b->sorted, b->count, sizeof *b->sorted, compare_doubles);
     double sum = 0, slack = 0x1p-40 + (double)b->count * 0x1p-52;
@@ -167,7 +182,8 @@ static void bound_logits(struct bound *b) {
     b->log_sum = log(sum) * (1 + 0x1p-50) + slack + off;
     for (size_t i = 0; i < b->count; i++) {
         struct key *key = &b->keys[i];
-        key->weight = exp(key->z - b->top) * (1 + slack) * (1 + off);
+        key->weight =
+            key->vanished ? VANISHED_SIZE : exp(key->z - b->top) * (1 + slack) * (1 + off);
         key->p = fmin(1, key->weight * b->share);
     }
 }
@@ -176,7 +192,7 @@ static void bound_logits(struct bound *b) {
 
 /* How many other logits may, as computed, lie above this one or beside it. */
 static double possibly_above(const struct bound *b, const struct key *key) {
-    double from = key->z - key->error - b->worst;
+    double from = key->z - key->error;
     size_t lo = 0, hi = b->count;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -192,19 +208,19 @@ static double possibly_above(const struct bound *b, const struct key *key) {
 static double p_rounding(const struct bound *b, double size) {
     const struct dtype *dt = b->nu->p_type;
     double half_step = ldexp(1, dt->emin - (int)dt->prec);
-    return fmin(1, fmax(unit_roundoff(dt), size > 0 ? half_step / size : 1));
+    double in_our_units = b->nu->divide_first ? 1 : exp(b->worst);
+    return fmin(1, fmax(unit_roundoff(dt), size > 0 ? half_step * in_our_units / size : 1));
 }
 
 static void bound_weight(struct bound *b, struct key *key) {
     const struct numerics *nu = b->nu;
     const bool folded = nu->exp == EXP_EX2_FOLDED, lazy = nu->lazy_threshold > 0;
     const double threshold = nu->lazy_threshold * M_LN2 * (1 + 0x1p-50);
-    double above = possibly_above(b, key), far = b->top - key->z + key->error + b->worst;
-    if (far - 2 * (key->error + b->worst) > -VANISHED && key->error + b->worst < 1) {
-        key->eta = key->rescalings = 0; /* `floor` has it, as computed and as real */
+    if (key->vanished) { /* `floor` has it */
         key->rounding = 1;
         return;
     }
+    double above = possibly_above(b, key), far = b->upper - key->z + key->error;
     double rescalings = fmin(nu->rescales, above);
     if (lazy)
         rescalings = fmin(rescalings, floor(far / threshold) + 1);

@@ -163,6 +163,8 @@ static double normalised_sign(const struct norm *n, size_t j, bool nan_in_row) {
 static status_t norm_enclose(struct enclosure *out, const struct norm_row *row, bool centred) {
     if (!(row->eps >= 0 && isfinite(row->eps)))
         return FAIL(ERR_USAGE, "norm: eps is %g, expected a finite number >= 0", row->eps);
+    if (row->contract == NORM_ROUND_FIRST && row->rounded == NULL)
+        return FAIL(ERR_USAGE, "norm: the contract rounds first, but not to which format");
     if (row->cols == 0)
         return OK;
     bool nan_in_row = false;

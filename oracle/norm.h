@@ -37,8 +37,8 @@ struct norm_row {
 };
 
 /*
- * out[0 .. cols-1]: no wider than 2^-40 relative, or two steps of 2^-1074.  ERR_USAGE for eps < 0,
- * not finite; ERR_UNDECIDED at the precision limit.
+ * out[0 .. cols-1]: no wider than 2^-40 relative, or two steps of 2^-1074.  ERR_USAGE for eps < 0
+ * or not finite and for a contract without its format; ERR_UNDECIDED at the precision limit.
  */
 MUST_CHECK status_t layernorm_enclose(struct enclosure *out, const struct norm_row *row);
 MUST_CHECK status_t rmsnorm_enclose(struct enclosure *out, const struct norm_row *row);

@@ -89,9 +89,9 @@ static status_t rope_attempt(struct enclosure *out, const void *problem, mpfr_pr
 }
 
 /*
- * A pair with a NaN or an infinity, by IEEE rules on the real sine and cosine.  Those are 0 only at
- * the angle 0 (by Lindemann for algebraic angles, and freq[i] is rational), so their signs are all
- * that matters; 64 bits more than the angle has find them.
+ * A pair with a NaN or an infinity, by IEEE rules on the real sine and cosine.  The sine is 0 only
+ * at the angle 0, the cosine never (Lindemann: the angle is algebraic), so their signs are all that
+ * matters; 1280 bits hold the integer part of the widest angle and 200 more.
  */
 static void special_pair(struct enclosure *out, const struct rope_row *row, size_t i, double a,
                          double b) {

@@ -1,4 +1,4 @@
-/* oracle/topk.c - the k largest entries and their softmax.  Ranks are exact: they compare inputs. */
+/* oracle/topk.c - the k largest entries and their softmax.  Ranks are exact: inputs compared. */
 #include "oracle/topk.h"
 
 #include <math.h>

@@ -212,6 +212,8 @@ static void test_special(void **state) {
     assert_int_equal(layernorm_enclose(&out, &(struct norm_row){.cols = 0, .eps = 1}), OK);
     assert_int_equal(layernorm_enclose(&out, &(struct norm_row){.eps = -1}), ERR_USAGE);
     assert_int_equal(layernorm_enclose(&out, &(struct norm_row){.eps = NAN}), ERR_USAGE);
+    assert_int_equal(rmsnorm_enclose(&out, &(struct norm_row){.contract = NORM_ROUND_FIRST}),
+                     ERR_USAGE);
 }
 
 /* A row shifted by an exact constant has the same layernorm; scaled by 2^k without eps as well. */
