@@ -472,6 +472,9 @@ static void test_window(void **state) {
                                 .window_left = 4095};
     assert_true(attention_visible(&row, 904) && !attention_visible(&row, 903));
     assert_true(attention_visible(&row, 4999) && !attention_visible(&row, 3));
+    row.keys_used = 4999;
+    assert_true(attention_visible(&row, 4998) && !attention_visible(&row, 4999));
+    row.keys_used = 5000;
     row.window_sinks = 4;
     assert_true(attention_visible(&row, 3) && !attention_visible(&row, 4));
     row.queries = 6000; /* more queries than keys: the first 1000 see nothing, not even these */
@@ -713,6 +716,69 @@ static void test_empty_row(void **state) {
     assert_true(isinf(judge(&s, &kernels[6], FAULT_SENTINEL).lse));
 }
 
+/* Logits so large that a first try loses the bias: the precision must rise. */
+static void test_huge_logits(void **state) {
+    (void)state;
+    double q = 0x1p60, k[] = {0x1p60, 0x1p60}, v[] = {1, -1}, bias[] = {0.5, 0.25};
+    struct attention_row row = {.q = &q,
+                                .k = k,
+                                .v = v,
+                                .k_stride = 1,
+                                .v_stride = 1,
+                                .head_dim = 1,
+                                .value_dim = 1,
+                                .keys = 2,
+                                .keys_used = 2,
+                                .queries = 1,
+                                .scale = 1,
+                                .bias = bias};
+    struct enclosure o, lse;
+    assert_int_equal(attention_enclose(&o, &lse, &row), OK);
+    assert_true(o.hi - o.lo <= 0x1p-50 && fabs(o.lo - tanh(0.125)) <= 0x1p-50);
+}
+
+/* Two keys whose only error is one exponential, where ex2 is at its worst. */
+static void test_worst_exponential(void **state) {
+    (void)state;
+    static struct sample s;
+    struct rng rng = rng_from_seed(114);
+    double worst = 0;
+    make(&s, 2, 1, KIND_NORMAL, &dtypes[DT_F32], &rng);
+    s.q[0] = s.row.scale = 1;
+    s.k[0] = s.v[0] = 0;
+    s.v[1] = 1;
+    for (size_t i = 0; i < times(3000); i++) {
+        s.k[1] = (float)-(0.02 + 0.06 * rng_unit(&rng));
+        struct rhos r = judge(&s, &kernels[1], FAULT_NONE);
+        assert_true(r.o <= 1 && r.lse <= 1);
+        worst = fmax(worst, r.o);
+    }
+    print_message("attention, worst exponential: rho %.3f\n", worst);
+    assert_true(worst > 0.25);
+
+    /* and what the certified 2 ulp would do at a significand of 1 is in the budget, too */
+    double budget, lse, p = 1 / (1 + exp(-s.k[1])), u = 0x1p-24;
+    struct numerics nu = attention_kernel_numerics(&kernels[1], &s.row);
+    assert_int_equal(attention_budget(&budget, &lse, &s.row, s.o, &s.lse, &nu), OK);
+    assert_true(budget > 4 * u * p * (1 - p) + u * p);
+}
+
+/* Products that a tensor core cuts as much as it can: just under two steps of 2^-25 each. */
+static void test_worst_truncation(void **state) {
+    (void)state;
+    static struct sample s;
+    struct rng rng = rng_from_seed(115);
+    make(&s, 1, 64, KIND_NORMAL, &dtypes[DT_BF16], &rng);
+    s.row.scale = 1;
+    for (size_t i = 0; i < 64; i++) {
+        s.q[i] = 1;
+        s.k[i] = i == 0 ? 1 : 0x1.fep-25;
+    }
+    struct rhos r = judge(&s, &kernels[6], FAULT_NONE);
+    print_message("attention, worst truncation: rho of lse %.3f\n", r.lse);
+    assert_true(r.lse > 0.4 && r.lse <= 1);
+}
+
 /* A key whose logit is -Inf without a mask has weight 0 and costs no budget. */
 static void test_infinite_key(void **state) {
     (void)state;
@@ -757,12 +823,21 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arb),          cmocka_unit_test(test_rational),
-        cmocka_unit_test(test_special),      cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_properties),   cmocka_unit_test(test_window),
-        cmocka_unit_test(test_long),         cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_faults),       cmocka_unit_test(test_empty_row),
-        cmocka_unit_test(test_infinite_key), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_arb),
+        cmocka_unit_test(test_rational),
+        cmocka_unit_test(test_special),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_properties),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_empty_row),
+        cmocka_unit_test(test_infinite_key),
+        cmocka_unit_test(test_huge_logits),
+        cmocka_unit_test(test_worst_exponential),
+        cmocka_unit_test(test_worst_truncation),
+        cmocka_unit_test(test_refusals),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     flint_cleanup();
