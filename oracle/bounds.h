@@ -35,6 +35,54 @@ enum log_variant {
     LOG_FAST, /* __logf: lg2.approx * ln 2 */
 };
 
+/* How a norm computes the variance (layernorm).  rmsnorm's mean square is always one pass. */
+enum variance_variant {
+    VARIANCE_NONE,
+    VARIANCE_TWO_PASS, /* the mean first, then the squares of x - mean */
+    VARIANCE_WELFORD,  /* running mean and squares, merged pairwise (Chan, Golub, LeVeque) */
+    VARIANCE_ONE_PASS, /* mean of x^2 minus mean^2: no good for large means, and so its budget */
+};
+
+/* How a norm computes 1 / sqrt(variance + eps). */
+enum rsqrt_variant {
+    RSQRT_NONE,
+    RSQRT_IEEE,   /* 1 / sqrt, each rounded to nearest */
+    RSQRT_APPROX, /* rsqrt.approx: 2^-22.9 relative; also CUDA's rsqrtf */
+};
+
+/* How rope computes sine and cosine of the angle it has. */
+enum trig_variant {
+    TRIG_NONE,
+    TRIG_SINCOSF, /* CUDA's sinf, cosf: 2 ulp, any argument */
+    TRIG_FAST,    /* __sinf, __cosf: 2^-21.19 absolute on [-pi, pi], nothing promised beyond */
+    TRIG_TABLE,   /* correctly rounded values in the format `table` */
+};
+
+/* How the kernel computes tanh for the softcap. */
+enum tanh_variant {
+    TANH_NONE,
+    TANH_TANHF, /* CUDA's tanhf: 2 ulp */
+    TANH_FAST,  /* tanh.approx: 2^-10.987 relative */
+};
+
+/* What softmax_topk ranks by. */
+enum topk_variant {
+    TOPK_BY_INPUT,       /* the row's entries, of equal ones the smaller index first: exact */
+    TOPK_TIES_FREE,      /* the row's entries, equal ones in any order */
+    TOPK_BY_PROBABILITY, /* computed ones: nearly equal ones may change places */
+};
+
+/*
+ * A sum of products.  block = 0: products and additions rounded to nearest in acc, `height` of them
+ * on the longest chain from a product to the sum (d for d fused multiply-adds).  block > 0: tensor
+ * cores, which add `block` products to the accumulator at a time, each term cut to `bits` fraction
+ * bits below the largest one and the result cut to f32 (docs/bounds.md#tensor); height unused.
+ */
+struct accumulation {
+    double height;
+    unsigned block, bits;
+};
+
 struct numerics {
     const struct dtype *in, *acc, *out;
     enum exp_variant exp;
@@ -44,6 +92,25 @@ struct numerics {
     enum divide_variant divide;
     bool flush;           /* the kernel may flush subnormals to zero */
     enum log_variant log; /* lse and log_softmax only */
+
+    /* Norms; sum_height is that of one reduction of the row. */
+    enum variance_variant variance;
+    enum rsqrt_variant rsqrt;
+
+    /* Rope: the angle as sin and cos get it, declared as relative and absolute error. */
+    enum trig_variant trig;
+    double angle_rel, angle_abs;
+    const struct dtype *table; /* TRIG_TABLE */
+
+    /* Attention; sum_height is that of the sum of the weights. */
+    struct accumulation qk, pv;
+    enum tanh_variant tanh;
+    const struct dtype *p_type; /* what P is rounded to before P V; NULL: it stays in acc */
+    bool sum_rounded;           /* the sum adds P as rounded to p_type */
+    bool divide_first;          /* P is divided by the sum before P V (three steps) */
+    double lazy_threshold;      /* rescale only if the maximum rises by more, in log2 units; or 0 */
+
+    enum topk_variant topk;
 };
 
 /*

@@ -48,6 +48,8 @@ struct exp_facts {
     double slope; /* |argument that ex2 gets - (x - m)| <= slope |x - m|, when only that is known */
 };
 
+struct exp_facts exp_facts_of(const struct numerics *nu);
+
 /* What all budgets of a row with finite entries share. */
 struct exp_budget {
     const struct oracle_row *row;
@@ -81,5 +83,24 @@ double rounding_distance(const struct dtype *acc, double z);
 
 /* A sum about which nothing is known, or a shift that may carry ex2 out of range. */
 bool exp_budget_void(const struct exp_budget *b);
+
+/* ---- bounds_softmax.c ------------------------------------------------------------------------ */
+
+struct division {
+    double rel;   /* relative error before the last rounding */
+    bool nearest; /* it ends in a rounding to nearest */
+};
+
+MUST_CHECK status_t division_of(struct division *out, const struct numerics *nu);
+
+/* The division's last rounding of a quotient no larger than this. */
+double last_rounding(const struct division *division, double quotient, const struct numerics *nu);
+
+/* ---- bounds_log.c ---------------------------------------------------------------------------- */
+
+/* |computed log - log| of a number with a logarithm of at most log_sum + moved, and at least
+ * log_sum - moved, log_sum >= 0. */
+MUST_CHECK status_t log_rounding(double *out, const struct numerics *nu, double log_sum,
+                                 double moved);
 
 #endif

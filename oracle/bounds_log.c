@@ -10,9 +10,9 @@ struct log_error {
     double spread; /* of two orders */
 };
 
-static status_t log_sum_error(struct log_error *out, const struct exp_budget *b) {
+status_t log_rounding(double *out, const struct numerics *nu, double log_sum, double moved) {
     double rel = 0, near_one = 0; /* near_one: absolute, for sums in [1, 2] */
-    switch (b->nu->log) {
+    switch (nu->log) {
     case LOG_NONE:
         return FAIL(ERR_UNSUPPORTED,
                     "bounds: the kernel's numerics do not say how it computes log");
@@ -24,15 +24,23 @@ static status_t log_sum_error(struct log_error *out, const struct exp_budget *b)
         near_one = 0x1p-25 + 0x1.816p-22; /* half an ulp of log 2, and 2^-21.41 rounded up */
         break;
     }
+    *out = rel * (log_sum + moved);
+    if (near_one > 0 && log_sum - moved <= M_LN2)
+        *out = fmax(*out, near_one);
+    return OK;
+}
+
+static status_t log_sum_error(struct log_error *out, const struct exp_budget *b) {
+    double moved = b->sigma / (1 - b->sigma); /* |log(1 + sigma)| at most */
+    double of_log = 0;
+    status_t st = log_rounding(&of_log, b->nu, b->log_sum, moved);
+    if (st != OK)
+        return st;
     if (b->facts.finite == 1 && b->nu->exp != EXP_EX2_FOLDED) {
         /* e^0 = 1 and zeros: S is 1 exactly, in every order, and its log exactly 0. */
         out->budget = out->spread = 0;
         return OK;
     }
-    double moved = b->sigma / (1 - b->sigma); /* |log(1 + sigma)| at most */
-    double of_log = rel * (b->log_sum + moved);
-    if (near_one > 0 && b->log_sum - moved <= M_LN2)
-        of_log = fmax(of_log, near_one);
     out->budget = moved + of_log;
     out->spread = 2 * out->budget;
     if (b->nu->rescale != RESCALE_ONLINE) {

@@ -3,12 +3,7 @@
 
 #include "oracle/bounds_impl.h"
 
-struct division {
-    double rel;   /* relative error before the last rounding */
-    bool nearest; /* it ends in a rounding to nearest */
-};
-
-static status_t division_of(struct division *out, const struct numerics *nu) {
+status_t division_of(struct division *out, const struct numerics *nu) {
     switch (nu->divide) {
     case DIVIDE_NONE:
         break;
@@ -25,9 +20,7 @@ static status_t division_of(struct division *out, const struct numerics *nu) {
     return FAIL(ERR_UNSUPPORTED, "bounds: the kernel's numerics do not say how it divides");
 }
 
-/* The division's last rounding of a quotient no larger than this. */
-static double last_rounding(const struct division *division, double quotient,
-                            const struct numerics *nu) {
+double last_rounding(const struct division *division, double quotient, const struct numerics *nu) {
     if (division->nearest)
         return rounding_error(nu->acc, quotient, nu->flush && quotient < 0x1p-125);
     /* approximate: `rel` has it but for subnormal quotients */
