@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "gate/ensemble.h"
 #include "gate/run.h"
 
 struct check_args {
@@ -10,13 +11,14 @@ struct check_args {
     const char *kernel, *device;
     const char *fill; /* a fill's name, or "help" */
     const char *path; /* of the input x */
-    bool has_shape, has_seed, has_rows, order, json;
+    bool has_shape, has_seed, has_rows, json;
+    enum check check;
     struct case_dims dims;
     uint64_t seed;
     size_t first_row, row_count;
 };
 
-enum { KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_JSON };
+enum { KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_ENSEMBLE, KEY_JSON };
 
 static const struct argp_option options[] = {
     {"fill", KEY_FILL, "NAME", 0, "Make the input by this rule; `--fill help` lists the rules", 1},
@@ -26,6 +28,8 @@ static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "FIRST:COUNT", 0, "Only these rows of the file", 2},
     {"order", KEY_ORDER, NULL, 0,
      "Check instead that the result does not depend on order, schedule and neighbours", 3},
+    {"ensemble", KEY_ENSEMBLE, NULL, 0,
+     "Check instead that the errors of many random rows have no bias and no unlikely spread", 3},
     {"device", 'd', "DEVICE", 0, "cpu (default), cpu:sm_80, cuda:0", 3},
     {"json", KEY_JSON, NULL, 0, "Print the kernel's object of results.json", 3},
     CLI_COMMON_OPTIONS,
@@ -38,6 +42,13 @@ static status_t parse_input(struct check_args *args, const char *text) {
     if (args->path)
         return FAIL(ERR_USAGE, "-i '%s': x is given twice", text);
     args->path = text + 2;
+    return OK;
+}
+
+static status_t set_check(struct check_args *args, enum check check) {
+    if (args->check != CHECK_BOUND && args->check != check)
+        return FAIL(ERR_USAGE, "--order and --ensemble are two checks: give one of them");
+    args->check = check;
     return OK;
 }
 
@@ -57,8 +68,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         args->has_rows = true;
         return cli_stop(state, cli_pair(&args->first_row, &args->row_count, "--rows", arg, ':'));
     case KEY_ORDER:
-        args->order = true;
-        return 0;
+        return cli_stop(state, set_check(args, CHECK_ORDER));
+    case KEY_ENSEMBLE:
+        return cli_stop(state, set_check(args, CHECK_ENSEMBLE));
     case KEY_JSON:
         args->json = true;
         return 0;
@@ -107,6 +119,8 @@ static status_t check_usage(const struct check_args *args) {
         return FAIL(ERR_USAGE, "check: --rows goes with -i, not with --fill");
     if (args->has_rows && args->row_count == 0)
         return FAIL(ERR_USAGE, "check: --rows with a count of 0");
+    if (args->path && args->check == CHECK_ENSEMBLE)
+        return FAIL(ERR_USAGE, "check: --ensemble: %s", ensemble_refuses(NULL));
     if (args->path && (args->has_shape || args->has_seed))
         return FAIL(ERR_USAGE, "check: --shape and --seed go with --fill, not with -i");
     return OK;
@@ -119,6 +133,8 @@ static status_t make_case(struct test_case *out, const struct check_args *args,
     const struct fill *fill = fill_find(args->fill);
     if (!fill)
         return FAIL(ERR_USAGE, "--fill '%s': there is no such fill (see --fill help)", args->fill);
+    if (args->check == CHECK_ENSEMBLE && ensemble_refuses(fill))
+        return FAIL(ERR_USAGE, "--fill %s: %s", args->fill, ensemble_refuses(fill));
     return case_from_fill(out, fill, kernel->in, args->dims, args->seed);
 }
 
@@ -154,7 +170,7 @@ static status_t check(const struct check_args *args, bool *passed) {
     TRY(make_case(&c, args, kernel));
     TRY(gate_device(&device, args->device));
     TRY(kernel_load(&lk, device, kernel));
-    TRY(check_case(&report, lk, args->order ? CHECK_ORDER : CHECK_BOUND, &c));
+    TRY(check_case(&report, lk, args->check, &c));
     if (args->json)
         TRY(report_check_json(stdout, &report));
     else

@@ -77,12 +77,11 @@ typedef status_t bound_fn(double *, const struct oracle_row *, const struct encl
                           const struct numerics *);
 
 static status_t bounds_make(double **bounds, bound_fn *bound, const struct kernel *kernel,
-                            const struct test_case *c, const struct truth *truth) {
+                            const struct numerics *numerics, const struct test_case *c,
+                            const struct truth *truth) {
     size_t step = results_per_row(kernel->op, c->dims);
-    struct numerics numerics;
     double *x = NULL, *out = NULL;
     status_t st = OK;
-    TRY(kernel_numerics(&numerics, kernel, c->dims));
     x = new_array(c->dims.cols, sizeof *x);
     out = new_array(truth->count, sizeof *out);
     if (!x || !out)
@@ -90,7 +89,7 @@ static status_t bounds_make(double **bounds, bound_fn *bound, const struct kerne
     for (size_t row = 0; row < c->dims.rows && !sums_exactly(kernel, c); row++) {
         case_row(x, c, row);
         const struct oracle_row r = {.x = x, .cols = c->dims.cols, .empty_row = kernel->empty_row};
-        TRY(bound(out + row * step, &r, truth->want + row * step, &numerics));
+        TRY(bound(out + row * step, &r, truth->want + row * step, numerics));
     }
     *bounds = out;
     out = NULL;
@@ -102,14 +101,24 @@ done:
     return st;
 }
 
+status_t budgets_declared(double **bounds, const struct kernel *kernel,
+                          const struct numerics *numerics, const struct test_case *c,
+                          const struct truth *truth) {
+    return bounds_make(bounds, kernel->op->budget, kernel, numerics, c, truth);
+}
+
 status_t budgets_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
                       const struct truth *truth) {
-    return bounds_make(bounds, kernel->op->budget, kernel, c, truth);
+    struct numerics numerics;
+    status_t st = kernel_numerics(&numerics, kernel, c->dims);
+    return st != OK ? st : budgets_declared(bounds, kernel, &numerics, c, truth);
 }
 
 status_t spreads_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
                       const struct truth *truth) {
-    return bounds_make(bounds, kernel->op->spread, kernel, c, truth);
+    struct numerics numerics;
+    status_t st = kernel_numerics(&numerics, kernel, c->dims);
+    return st != OK ? st : bounds_make(bounds, kernel->op->spread, kernel, &numerics, c, truth);
 }
 
 /* ---- one element ----------------------------------------------------------------------------- */
@@ -332,8 +341,8 @@ static void add_fault(struct judgement *j, const struct kernel_result *result) {
              fault ? fault->text : "a launch did not complete, without a fault on record");
 }
 
-status_t judge_kernel(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
-                      const struct test_case *c, const struct truth *truth) {
+status_t judge_run(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
+                   const struct test_case *c, const struct truth *truth, judge_fn *judge) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     *result = (struct kernel_result){0};
     const char *refusal = kernel_refuses(kernel, c->dims);
@@ -348,7 +357,7 @@ status_t judge_kernel(struct judgement *out, struct kernel_result *result, struc
     status_t st = OK;
     TRY(kernel_run(result, lk, &io));
     if (kernel_result_clean(result)) {
-        TRY(judge_output(out, kernel, c, truth, y));
+        TRY(judge(out, kernel, c, truth, y));
     } else {
         *out = (struct judgement){0};
         add_fault(out, result);
@@ -356,4 +365,9 @@ status_t judge_kernel(struct judgement *out, struct kernel_result *result, struc
 done:
     free(y);
     return st;
+}
+
+status_t judge_kernel(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
+                      const struct test_case *c, const struct truth *truth) {
+    return judge_run(out, result, lk, c, truth, judge_output);
 }

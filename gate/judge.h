@@ -38,6 +38,10 @@ MUST_CHECK status_t budgets_make(double **bounds, const struct kernel *kernel,
                                  const struct test_case *c, const struct truth *truth);
 MUST_CHECK status_t spreads_make(double **bounds, const struct kernel *kernel,
                                  const struct test_case *c, const struct truth *truth);
+/* budgets_make for other numerics than the kernel's own. */
+MUST_CHECK status_t budgets_declared(double **bounds, const struct kernel *kernel,
+                                     const struct numerics *numerics, const struct test_case *c,
+                                     const struct truth *truth);
 
 /* The element of a case that came off worst. */
 struct worst {
@@ -79,6 +83,13 @@ MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *ker
 MUST_CHECK status_t judge_kernel(struct judgement *out, struct kernel_result *result,
                                  struct loaded_kernel *lk, const struct test_case *c,
                                  const struct truth *truth);
+
+/* Run the kernel as judge_kernel does, and leave its output to another judge. */
+typedef status_t judge_fn(struct judgement *out, const struct kernel *kernel,
+                          const struct test_case *c, const struct truth *truth, const void *y);
+MUST_CHECK status_t judge_run(struct judgement *out, struct kernel_result *result,
+                              struct loaded_kernel *lk, const struct test_case *c,
+                              const struct truth *truth, judge_fn *judge);
 
 /* The judgement of a verdict that has nothing but a reason. */
 struct judgement judgement_of(enum verdict verdict, const char *format, ...)

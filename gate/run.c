@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gate/ensemble.h"
 #include "gate/journal.h"
 #include "gate/order.h"
 
@@ -73,9 +74,13 @@ static status_t check_with(struct outcome *out, struct loaded_kernel *lk, enum c
                            const struct test_case *c, const struct truth *truth) {
     struct kernel_result result;
     *out = (struct outcome){0};
-    status_t st = check == CHECK_ORDER
-                      ? order_check(&out->judgement, &out->saw_order, &result, lk, c, truth)
-                      : judge_kernel(&out->judgement, &result, lk, c, truth);
+    status_t st = OK;
+    if (check == CHECK_ORDER)
+        st = order_check(&out->judgement, &out->saw_order, &result, lk, c, truth);
+    else if (check == CHECK_ENSEMBLE)
+        st = ensemble_kernel(&out->judgement, &result, lk, c, truth);
+    else
+        st = judge_kernel(&out->judgement, &result, lk, c, truth);
     if (st == ERR_UNDECIDED) {
         undecided(out);
         return OK;
