@@ -146,6 +146,7 @@ static status_t check_case(struct kernel_report *report, struct loaded_kernel *l
     status_t st = OK;
     check_line(line, sizeof line, check, c);
     TRY(file_sha256(report->image_sha256, report->kernel->image));
+    TRY(plain_find(&report->plain, report->kernel));
     TRY(gate_check(&outcome, lk, check, c));
     TRY(kernel_report_add(report, check, line, &outcome));
     TRY(kernel_report_finish(report));

@@ -142,7 +142,8 @@ static struct element compare(const struct dtype *dt, uint32_t got, struct enclo
         e.state = NEVER_WRITTEN;
         e.rho = INFINITY;
     } else if (budget == INFINITY) {
-        e.state = UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
+        e.state =
+            UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
     } else if (e.error.outcome == ULP_CLASS_MISMATCH) {
         e.state = WRONG_CLASS;
         e.rho = INFINITY;
@@ -251,13 +252,24 @@ static bool is_normal(const struct dtype *dt, struct enclosure want) {
     return want.lo >= dtype_min_normal(dt) || want.hi <= -dtype_min_normal(dt);
 }
 
-static void account(struct judgement *j, const struct dtype *dt, const struct element *e,
-                    struct worst here) {
-    if (e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND) {
-        j->max_ulp = max_keep(j->max_ulp, fabs(e->error.ulps));
-        if (is_normal(dt, here.want))
-            j->max_rel = max_keep(j->max_rel, e->error.rel);
+/* scale: what may stand for the result (judge.h), or 0. */
+static void account_plain(struct judgement *j, const struct dtype *dt,
+                          const struct ulp_error *error, struct enclosure want, double scale) {
+    if (scale > fmax(fabs(want.lo), fabs(want.hi))) {
+        j->max_ulp = max_keep(j->max_ulp, error->abs_hi / ulp_size(dt, scale));
+        if (scale >= dtype_min_normal(dt))
+            j->max_rel = max_keep(j->max_rel, error->abs_hi / scale);
+        return;
     }
+    j->max_ulp = max_keep(j->max_ulp, fabs(error->ulps));
+    if (is_normal(dt, want))
+        j->max_rel = max_keep(j->max_rel, error->rel);
+}
+
+static void account(struct judgement *j, const struct dtype *dt, const struct element *e,
+                    struct worst here, double scale) {
+    if (e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND)
+        account_plain(j, dt, &e->error, here.want, scale);
     enum verdict v = state_verdict(e->state);
     bool worse = !j->worst.known || v > j->verdict || (v == j->verdict && e->rho > j->max_rho);
     if (worse) {
@@ -276,16 +288,24 @@ static bool holds_poison(const struct test_case *c) {
     return false;
 }
 
-static double row_scale(const struct op *op, const struct test_case *c, size_t row) {
-    double max = 0;
+/* The sizes that may stand for a result which cancelled: 0 for ops with a result per element. */
+struct row_scale {
+    double term;  /* the row's largest, for trust */
+    double plain; /* for plain errors (judge.h) */
+};
+
+static struct row_scale row_scale(const struct op *op, const struct test_case *c, size_t row) {
+    double max = 0, sum = 0;
     if (op->result != OP_PER_ROW)
-        return 0;
+        return (struct row_scale){0};
     for (size_t j = 0; j < c->dims.cols; j++) {
         double x = dtype_to_double(c->dtype, dtype_load(c->dtype, c->x, row * c->dims.cols + j));
-        if (isfinite(x) && fabs(x) > max)
-            max = fabs(x);
+        if (isfinite(x)) {
+            max = fmax(max, fabs(x));
+            sum += fabs(x);
+        }
     }
-    return max;
+    return (struct row_scale){max, strcmp(op->name, "sum") == 0 ? sum : max};
 }
 
 /* One row of y: every element compared, the worst kept. */
@@ -293,7 +313,7 @@ static void judge_row(struct judgement *j, struct trust *trust, const struct ker
                       const struct test_case *c, const struct truth *truth, const double *budget,
                       const void *y, size_t row, bool poison_is_news) {
     size_t step = results_per_row(kernel->op, c->dims);
-    double scale = row_scale(kernel->op, c, row);
+    struct row_scale scale = row_scale(kernel->op, c, row);
     for (size_t col = 0; col < step; col++) {
         size_t i = row * step + col;
         const struct worst here = {
@@ -307,8 +327,8 @@ static void judge_row(struct judgement *j, struct trust *trust, const struct ker
         };
         const struct element e =
             compare(kernel->out, here.got, here.want, here.budget, poison_is_news);
-        account(j, kernel->out, &e, here);
-        trust_add(trust, here.want, here.budget, scale);
+        account(j, kernel->out, &e, here, scale.plain);
+        trust_add(trust, here.want, here.budget, scale.term);
     }
 }
 

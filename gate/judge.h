@@ -61,10 +61,15 @@ void worst_place(char *out, size_t size, const struct worst *w);
 struct judgement {
     enum verdict verdict;
     char reason[REASON_SIZE]; /* one line; "" for PASS */
-    double max_ulp;           /* over all elements with numbers on both sides, in magnitude */
-    double max_rel;           /* over those of them whose result is a normal number of the format */
-    double max_rho;           /* +Inf where a class is wrong or a budget of 0 is exceeded */
-    struct worst worst;       /* where rho is largest, or the first of a wrong class */
+    /*
+     * Plain errors over all elements with numbers on both sides, in ulps of the result and relative
+     * to it (that one only where it is a normal number of the format).  A result that
+     * cancels is measured on the scale of what was added: sum |x_i| stands for a sum, the largest
+     * |x_i| for another op's one result per row, where that is larger than the result.
+     */
+    double max_ulp, max_rel;
+    double max_rho;     /* +Inf where a class is wrong or a budget of 0 is exceeded */
+    struct worst worst; /* where rho is largest, or the first of a wrong class */
 };
 
 /*

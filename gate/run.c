@@ -33,6 +33,7 @@ struct subject {
     char image_sha256[DIGEST_SIZE];
     char key[DIGEST_SIZE];
     unsigned ambiguous;
+    struct plain plain;
     struct outcome *outcomes; /* owned */
     bool *have;               /* owned */
 };
@@ -287,6 +288,7 @@ static status_t subject_init(struct run *run, struct subject *s, const struct ke
     status_t st = OK;
     s->kernel = kernel;
     TRY(file_sha256(s->image_sha256, kernel->image));
+    TRY(plain_find(&s->plain, kernel));
     TRY(journal_key(s->key, kernel, s->image_sha256, device));
     TRY(join_group(run, s));
     size_t count = run->groups[s->group].plan.count;
@@ -345,6 +347,7 @@ static status_t report_subject(struct kernel_report *r, const struct run *run,
     status_t st = OK;
     kernel_report_init(r, s->kernel);
     snprintf(r->image_sha256, sizeof r->image_sha256, "%s", s->image_sha256);
+    r->plain = s->plain;
     r->ambiguous = s->ambiguous;
     for (size_t i = 0; i < g->plan.count; i++) {
         if (!s->have[i]) {

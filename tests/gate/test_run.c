@@ -67,7 +67,8 @@ static void plans(void **state) {
         orders += quick.items[i].check == CHECK_ORDER;
         ensembles += quick.items[i].check == CHECK_ENSEMBLE;
     }
-    assert_true(orders > 0 && ensembles > 0 && elements < 2000000); /* MPFR's time in a quick gate */
+    assert_true(orders > 0 && ensembles > 0 &&
+                elements < 2000000); /* MPFR's time in a quick gate */
     /* every item can be made, and its line names it */
     struct test_case c;
     char line[CASE_LINE_SIZE], wanted[CASE_LINE_SIZE];
