@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "gate/ensemble.h"
 #include "gate/run.h"
 
 struct check_args {
@@ -10,13 +11,17 @@ struct check_args {
     const char *kernel, *device, *twin;
     const char *fill; /* a fill's name, or "help" */
     const char *path; /* of the input x */
-    bool has_shape, has_seed, has_rows, order, json;
+    bool has_shape, has_seed, has_rows, json;
+    enum check check;
     struct case_dims dims;
     uint64_t seed;
     size_t first_row, row_count;
 };
 
-enum { KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_TWIN, KEY_JSON };
+enum {
+    KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_ENSEMBLE, KEY_TWIN,
+    KEY_JSON
+};
 
 static const struct argp_option options[] = {
     {"fill", KEY_FILL, "NAME", 0, "Make the input by this rule; `--fill help` lists the rules", 1},
@@ -26,6 +31,8 @@ static const struct argp_option options[] = {
     {"rows", KEY_ROWS, "FIRST:COUNT", 0, "Only these rows of the file", 2},
     {"order", KEY_ORDER, NULL, 0,
      "Check instead that the result does not depend on order, schedule and neighbours", 3},
+    {"ensemble", KEY_ENSEMBLE, NULL, 0,
+     "Check instead that the errors of many random rows have no bias and no unlikely spread", 3},
     {"twin", KEY_TWIN, "DEVICE", OPTION_ARG_OPTIONAL,
      "Check instead that DEVICE (default cuda:0) gives the same bits", 3},
     {"device", 'd', "DEVICE", 0, "cpu (default), cpu:sm_80, cuda:0", 3},
@@ -40,6 +47,13 @@ static status_t parse_input(struct check_args *args, const char *text) {
     if (args->path)
         return FAIL(ERR_USAGE, "-i '%s': x is given twice", text);
     args->path = text + 2;
+    return OK;
+}
+
+static status_t set_check(struct check_args *args, enum check check) {
+    if (args->check != CHECK_BOUND && args->check != check)
+        return FAIL(ERR_USAGE, "--order, --ensemble and --twin are three checks: give one of them");
+    args->check = check;
     return OK;
 }
 
@@ -59,11 +73,12 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         args->has_rows = true;
         return cli_stop(state, cli_pair(&args->first_row, &args->row_count, "--rows", arg, ':'));
     case KEY_ORDER:
-        args->order = true;
-        return 0;
+        return cli_stop(state, set_check(args, CHECK_ORDER));
+    case KEY_ENSEMBLE:
+        return cli_stop(state, set_check(args, CHECK_ENSEMBLE));
     case KEY_TWIN:
         args->twin = arg ? arg : CLI_TWIN_DEVICE;
-        return 0;
+        return cli_stop(state, set_check(args, CHECK_TWIN));
     case KEY_JSON:
         args->json = true;
         return 0;
@@ -112,8 +127,8 @@ static status_t check_usage(const struct check_args *args) {
         return FAIL(ERR_USAGE, "check: --rows goes with -i, not with --fill");
     if (args->has_rows && args->row_count == 0)
         return FAIL(ERR_USAGE, "check: --rows with a count of 0");
-    if (args->order && args->twin)
-        return FAIL(ERR_USAGE, "check: --order and --twin are two checks: give one of them");
+    if (args->path && args->check == CHECK_ENSEMBLE)
+        return FAIL(ERR_USAGE, "check: --ensemble: %s", ensemble_refuses(NULL));
     if (args->path && (args->has_shape || args->has_seed))
         return FAIL(ERR_USAGE, "check: --shape and --seed go with --fill, not with -i");
     return OK;
@@ -126,6 +141,8 @@ static status_t make_case(struct test_case *out, const struct check_args *args,
     const struct fill *fill = fill_find(args->fill);
     if (!fill)
         return FAIL(ERR_USAGE, "--fill '%s': there is no such fill (see --fill help)", args->fill);
+    if (args->check == CHECK_ENSEMBLE && ensemble_refuses(fill))
+        return FAIL(ERR_USAGE, "--fill %s: %s", args->fill, ensemble_refuses(fill));
     return case_from_fill(out, fill, kernel->in, args->dims, args->seed);
 }
 
@@ -138,6 +155,7 @@ static status_t check_case(struct kernel_report *report, struct loaded_kernel *l
     status_t st = OK;
     check_line(line, sizeof line, check, c);
     TRY(file_sha256(report->image_sha256, report->kernel->image));
+    TRY(plain_find(&report->plain, report->kernel));
     TRY(gate_check(&outcome, lk, twin, check, c));
     TRY(kernel_report_add(report, check, line, &outcome));
     TRY(kernel_report_finish(report));
@@ -167,8 +185,7 @@ static status_t check(const struct check_args *args, bool *passed) {
         TRY(gate_device(&twin_device, args->twin, elements));
         TRY(kernel_load(&twin, twin_device, kernel));
     }
-    TRY(check_case(&report, lk, twin,
-                   args->order ? CHECK_ORDER : twin ? CHECK_TWIN : CHECK_BOUND, &c));
+    TRY(check_case(&report, lk, twin, args->check, &c));
     if (args->json)
         TRY(report_check_json(stdout, &report));
     else

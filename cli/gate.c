@@ -17,9 +17,10 @@ struct gate_args {
     const char *device, *twin, *dir;
     enum suite suite;
     uint64_t seed, threads;
+    bool propose;
 };
 
-enum { KEY_SUITE = CLI_KEY_FIRST, KEY_SEED, KEY_TWIN };
+enum { KEY_SUITE = CLI_KEY_FIRST, KEY_SEED, KEY_TWIN, KEY_PROPOSE };
 
 static const struct argp_option options[] = {
     {"kernel", 'k', "GLOB", 0,
@@ -31,6 +32,8 @@ static const struct argp_option options[] = {
      "Also run each case on DEVICE (default cuda:0) and ask for the same bits", 1},
     {"suite", KEY_SUITE, "NAME", 0, "quick (default) or full", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of the first case of each fill (default 1)", 1},
+    {"propose-budgets", KEY_PROPOSE, NULL, 0,
+     "Print in the end what rows of budgets.txt were measured; writes nothing", 1},
     {"jobs", 'j', "N", 0, "Threads (default: one per processor)", 1},
     {"output", 'o', "DIR", 0,
      "Write results.json, junit.xml and index.html there; a killed run goes on from there", 1},
@@ -56,6 +59,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         return 0;
     case KEY_SUITE:
         return cli_stop(state, suite_find(&args->suite, arg));
+    case KEY_PROPOSE:
+        args->propose = true;
+        return 0;
     case KEY_SEED:
         return cli_stop(state, cli_number(&args->seed, "--seed", arg, 0, INT64_MAX));
     default:
@@ -141,6 +147,8 @@ static status_t gate_kernels(const struct gate_args *args, const struct kernel *
         char why[1024];
         snprintf(why, sizeof why, "%s", status_message());
         report_text(stdout, &report);
+        if (args->propose)
+            report_proposals(stdout, &report);
         if (args->dir)
             written = report_write(args->dir, &report);
         if (args->dir && written == OK && report.complete)

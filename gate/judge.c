@@ -77,12 +77,11 @@ typedef status_t bound_fn(double *, const struct oracle_row *, const struct encl
                           const struct numerics *);
 
 static status_t bounds_make(double **bounds, bound_fn *bound, const struct kernel *kernel,
-                            const struct test_case *c, const struct truth *truth) {
+                            const struct numerics *numerics, const struct test_case *c,
+                            const struct truth *truth) {
     size_t step = results_per_row(kernel->op, c->dims);
-    struct numerics numerics;
     double *x = NULL, *out = NULL;
     status_t st = OK;
-    TRY(kernel_numerics(&numerics, kernel, c->dims));
     x = new_array(c->dims.cols, sizeof *x);
     out = new_array(truth->count, sizeof *out);
     if (!x || !out)
@@ -90,7 +89,7 @@ static status_t bounds_make(double **bounds, bound_fn *bound, const struct kerne
     for (size_t row = 0; row < c->dims.rows && !sums_exactly(kernel, c); row++) {
         case_row(x, c, row);
         const struct oracle_row r = {.x = x, .cols = c->dims.cols, .empty_row = kernel->empty_row};
-        TRY(bound(out + row * step, &r, truth->want + row * step, &numerics));
+        TRY(bound(out + row * step, &r, truth->want + row * step, numerics));
     }
     *bounds = out;
     out = NULL;
@@ -102,14 +101,24 @@ done:
     return st;
 }
 
+status_t budgets_declared(double **bounds, const struct kernel *kernel,
+                          const struct numerics *numerics, const struct test_case *c,
+                          const struct truth *truth) {
+    return bounds_make(bounds, kernel->op->budget, kernel, numerics, c, truth);
+}
+
 status_t budgets_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
                       const struct truth *truth) {
-    return bounds_make(bounds, kernel->op->budget, kernel, c, truth);
+    struct numerics numerics;
+    status_t st = kernel_numerics(&numerics, kernel, c->dims);
+    return st != OK ? st : budgets_declared(bounds, kernel, &numerics, c, truth);
 }
 
 status_t spreads_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
                       const struct truth *truth) {
-    return bounds_make(bounds, kernel->op->spread, kernel, c, truth);
+    struct numerics numerics;
+    status_t st = kernel_numerics(&numerics, kernel, c->dims);
+    return st != OK ? st : bounds_make(bounds, kernel->op->spread, kernel, &numerics, c, truth);
 }
 
 /* ---- one element ----------------------------------------------------------------------------- */
@@ -133,7 +142,8 @@ static struct element compare(const struct dtype *dt, uint32_t got, struct enclo
         e.state = NEVER_WRITTEN;
         e.rho = INFINITY;
     } else if (budget == INFINITY) {
-        e.state = UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
+        e.state =
+            UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
     } else if (e.error.outcome == ULP_CLASS_MISMATCH) {
         e.state = WRONG_CLASS;
         e.rho = INFINITY;
@@ -242,13 +252,24 @@ static bool is_normal(const struct dtype *dt, struct enclosure want) {
     return want.lo >= dtype_min_normal(dt) || want.hi <= -dtype_min_normal(dt);
 }
 
-static void account(struct judgement *j, const struct dtype *dt, const struct element *e,
-                    struct worst here) {
-    if (e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND) {
-        j->max_ulp = max_keep(j->max_ulp, fabs(e->error.ulps));
-        if (is_normal(dt, here.want))
-            j->max_rel = max_keep(j->max_rel, e->error.rel);
+/* scale: what may stand for the result (judge.h), or 0. */
+static void account_plain(struct judgement *j, const struct dtype *dt,
+                          const struct ulp_error *error, struct enclosure want, double scale) {
+    if (scale > fmax(fabs(want.lo), fabs(want.hi))) {
+        j->max_ulp = max_keep(j->max_ulp, error->abs_hi / ulp_size(dt, scale));
+        if (scale >= dtype_min_normal(dt))
+            j->max_rel = max_keep(j->max_rel, error->abs_hi / scale);
+        return;
     }
+    j->max_ulp = max_keep(j->max_ulp, fabs(error->ulps));
+    if (is_normal(dt, want))
+        j->max_rel = max_keep(j->max_rel, error->rel);
+}
+
+static void account(struct judgement *j, const struct dtype *dt, const struct element *e,
+                    struct worst here, double scale) {
+    if (e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND)
+        account_plain(j, dt, &e->error, here.want, scale);
     enum verdict v = state_verdict(e->state);
     bool worse = !j->worst.known || v > j->verdict || (v == j->verdict && e->rho > j->max_rho);
     if (worse) {
@@ -267,16 +288,24 @@ static bool holds_poison(const struct test_case *c) {
     return false;
 }
 
-static double row_scale(const struct op *op, const struct test_case *c, size_t row) {
-    double max = 0;
+/* The sizes that may stand for a result which cancelled: 0 for ops with a result per element. */
+struct row_scale {
+    double term;  /* the row's largest, for trust */
+    double plain; /* for plain errors (judge.h) */
+};
+
+static struct row_scale row_scale(const struct op *op, const struct test_case *c, size_t row) {
+    double max = 0, sum = 0;
     if (op->result != OP_PER_ROW)
-        return 0;
+        return (struct row_scale){0};
     for (size_t j = 0; j < c->dims.cols; j++) {
         double x = dtype_to_double(c->dtype, dtype_load(c->dtype, c->x, row * c->dims.cols + j));
-        if (isfinite(x) && fabs(x) > max)
-            max = fabs(x);
+        if (isfinite(x)) {
+            max = fmax(max, fabs(x));
+            sum += fabs(x);
+        }
     }
-    return max;
+    return (struct row_scale){max, strcmp(op->name, "sum") == 0 ? sum : max};
 }
 
 /* One row of y: every element compared, the worst kept. */
@@ -284,7 +313,7 @@ static void judge_row(struct judgement *j, struct trust *trust, const struct ker
                       const struct test_case *c, const struct truth *truth, const double *budget,
                       const void *y, size_t row, bool poison_is_news) {
     size_t step = results_per_row(kernel->op, c->dims);
-    double scale = row_scale(kernel->op, c, row);
+    struct row_scale scale = row_scale(kernel->op, c, row);
     for (size_t col = 0; col < step; col++) {
         size_t i = row * step + col;
         const struct worst here = {
@@ -298,8 +327,8 @@ static void judge_row(struct judgement *j, struct trust *trust, const struct ker
         };
         const struct element e =
             compare(kernel->out, here.got, here.want, here.budget, poison_is_news);
-        account(j, kernel->out, &e, here);
-        trust_add(trust, here.want, here.budget, scale);
+        account(j, kernel->out, &e, here, scale.plain);
+        trust_add(trust, here.want, here.budget, scale.term);
     }
 }
 
@@ -333,8 +362,8 @@ static void add_fault(struct judgement *j, const struct kernel_result *result) {
              fault ? fault->text : "a launch did not complete, without a fault on record");
 }
 
-status_t judge_kernel(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
-                      const struct test_case *c, const struct truth *truth) {
+status_t judge_run(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
+                   const struct test_case *c, const struct truth *truth, judge_fn *judge) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     *result = (struct kernel_result){0};
     const char *refusal = kernel_refuses(kernel, c->dims);
@@ -349,7 +378,7 @@ status_t judge_kernel(struct judgement *out, struct kernel_result *result, struc
     status_t st = OK;
     TRY(kernel_run(result, lk, &io));
     if (kernel_result_clean(result)) {
-        TRY(judge_output(out, kernel, c, truth, y));
+        TRY(judge(out, kernel, c, truth, y));
     } else {
         *out = (struct judgement){0};
         add_fault(out, result);
@@ -357,4 +386,9 @@ status_t judge_kernel(struct judgement *out, struct kernel_result *result, struc
 done:
     free(y);
     return st;
+}
+
+status_t judge_kernel(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
+                      const struct test_case *c, const struct truth *truth) {
+    return judge_run(out, result, lk, c, truth, judge_output);
 }

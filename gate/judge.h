@@ -38,6 +38,10 @@ MUST_CHECK status_t budgets_make(double **bounds, const struct kernel *kernel,
                                  const struct test_case *c, const struct truth *truth);
 MUST_CHECK status_t spreads_make(double **bounds, const struct kernel *kernel,
                                  const struct test_case *c, const struct truth *truth);
+/* budgets_make for other numerics than the kernel's own. */
+MUST_CHECK status_t budgets_declared(double **bounds, const struct kernel *kernel,
+                                     const struct numerics *numerics, const struct test_case *c,
+                                     const struct truth *truth);
 
 /* The element of a case that came off worst. */
 struct worst {
@@ -57,10 +61,15 @@ void worst_place(char *out, size_t size, const struct worst *w);
 struct judgement {
     enum verdict verdict;
     char reason[REASON_SIZE]; /* one line; "" for PASS */
-    double max_ulp;           /* over all elements with numbers on both sides, in magnitude */
-    double max_rel;           /* over those of them whose result is a normal number of the format */
-    double max_rho;           /* +Inf where a class is wrong or a budget of 0 is exceeded */
-    struct worst worst;       /* where rho is largest, or the first of a wrong class */
+    /*
+     * Plain errors over all elements with numbers on both sides, in ulps of the result and relative
+     * to it (that one only where it is a normal number of the format).  A result that
+     * cancels is measured on the scale of what was added: sum |x_i| stands for a sum, the largest
+     * |x_i| for another op's one result per row, where that is larger than the result.
+     */
+    double max_ulp, max_rel;
+    double max_rho;     /* +Inf where a class is wrong or a budget of 0 is exceeded */
+    struct worst worst; /* where rho is largest, or the first of a wrong class */
 };
 
 /*
@@ -79,6 +88,13 @@ MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *ker
 MUST_CHECK status_t judge_kernel(struct judgement *out, struct kernel_result *result,
                                  struct loaded_kernel *lk, const struct test_case *c,
                                  const struct truth *truth);
+
+/* Run the kernel as judge_kernel does, and leave its output to another judge. */
+typedef status_t judge_fn(struct judgement *out, const struct kernel *kernel,
+                          const struct test_case *c, const struct truth *truth, const void *y);
+MUST_CHECK status_t judge_run(struct judgement *out, struct kernel_result *result,
+                              struct loaded_kernel *lk, const struct test_case *c,
+                              const struct truth *truth, judge_fn *judge);
 
 /* The judgement of a verdict that has nothing but a reason. */
 struct judgement judgement_of(enum verdict verdict, const char *format, ...)

@@ -29,6 +29,10 @@ static const struct case_dims order_shapes[] = {{5, 33}, {4, 256}, {3, 1025}};
 static const char *const order_fills[] = {"normal", "huge",    "all_ninf", "alpha_underflow",
                                           "cancel", "ramp_up", "exact_int"};
 
+/* Ensembles: a few hundred rows make a bias stand out (docs/bounds.md); wide rows make tall sums. */
+static const struct case_dims quick_ensembles[] = {{512, 33}, {512, 257}};
+static const struct case_dims full_ensembles[] = {{4096, 33}, {4096, 65}, {2048, 257}, {512, 1025}};
+
 #define QUICK_SEEDS 2 /* per fill and shape */
 #define FULL_SEEDS 8
 #define SEED_STEP 1000      /* between them; within one, each shape has its own seed */
@@ -120,6 +124,22 @@ done:
     return st;
 }
 
+/*
+ * Ensembles need random rows: normal ones, and for a sum also rows of one sign, whose partial sums
+ * grow, so that a truncated addition shows.
+ */
+static status_t add_ensembles(struct plan *p, const struct kernel *kernel, enum suite suite,
+                              uint64_t seed) {
+    const struct case_dims *shapes = suite == SUITE_FULL ? full_ensembles : quick_ensembles;
+    size_t count = suite == SUITE_FULL ? COUNT(full_ensembles) : COUNT(quick_ensembles);
+    status_t st = OK;
+    TRY(add_shapes(p, kernel, CHECK_ENSEMBLE, fill_find("normal"), shapes, count, seed));
+    if (strcmp(kernel->op->name, "sum") == 0)
+        TRY(add_shapes(p, kernel, CHECK_ENSEMBLE, fill_find("near_overflow"), shapes, count, seed));
+done:
+    return st;
+}
+
 /* ---- real input ------------------------------------------------------------------------------ */
 
 /* quick: pieces from the start and the middle of the file; full: all of it. */
@@ -195,6 +215,7 @@ status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite sui
     if (real_dir)
         TRY(add_real(out, kernel->op, kernel->in, suite, real_dir));
     TRY(add_orders(out, kernel, suite, seed));
+    TRY(add_ensembles(out, kernel, suite, seed));
 done:
     if (st != OK)
         plan_clear(out);
@@ -242,11 +263,12 @@ status_t plan_case(struct test_case *out, const struct plan_item *item, const st
 }
 
 void check_line(char *out, size_t size, enum check check, const struct test_case *c) {
+    static const char *const prefixes[] = {
+        [CHECK_BOUND] = "", [CHECK_ORDER] = "--order ", [CHECK_ENSEMBLE] = "--ensemble ",
+        [CHECK_TWIN] = "--twin "};
     char line[CASE_LINE_SIZE];
     case_line(line, sizeof line, c);
-    static const char *const options[] = {
-        [CHECK_BOUND] = "", [CHECK_ORDER] = "--order ", [CHECK_TWIN] = "--twin "};
-    snprintf(out, size, "%s%s", options[check], line);
+    snprintf(out, size, "%s%s", prefixes[check], line);
 }
 
 void plan_line(char *out, size_t size, const struct plan_item *item) {

@@ -1,8 +1,10 @@
 /*
  * gate/plan.h - which cases a suite is made of.
  *
- *   quick   every fill at the shapes where tails hurt, samples of the real input, a few order checks
- *   full    more seeds, longer rows, all of the real input, order checks of every fill
+ *   quick   every fill at the shapes where tails hurt, samples of the real input, a few order
+ *           checks, small ensembles
+ *   full    more seeds, longer rows, all of the real input, order checks of every fill, larger
+ *           ensembles
  *
  * docs/cases.md says what each shape is there for.
  */
@@ -15,7 +17,7 @@ enum suite { SUITE_QUICK, SUITE_FULL };
 const char *suite_name(enum suite s);
 MUST_CHECK status_t suite_find(enum suite *out, const char *name); /* ERR_USAGE */
 
-enum check { CHECK_BOUND, CHECK_ORDER, CHECK_TWIN };
+enum check { CHECK_BOUND, CHECK_ORDER, CHECK_ENSEMBLE, CHECK_TWIN };
 
 struct plan_item {
     enum check check;
@@ -53,8 +55,8 @@ MUST_CHECK status_t plan_case(struct test_case *out, const struct plan_item *ite
                               const struct dtype *dt);
 
 /*
- * The options that rerun one check of a case: case_line (gate/case.h), with "--order " or "--twin " in
- * front where that is what is checked.
+ * The options that rerun one check of a case: case_line (gate/case.h), with "--order ", "--ensemble "
+ * or "--twin " in front where that is what is checked.
  */
 void check_line(char *out, size_t size, enum check check, const struct test_case *c);
 void plan_line(char *out, size_t size, const struct plan_item *item);

@@ -55,7 +55,10 @@ static bool is_worse(const struct judgement *a, const struct judgement *b) {
 
 status_t kernel_report_add(struct kernel_report *r, enum check check, const char *line,
                            const struct outcome *o) {
-    const struct judgement *j = &o->judgement;
+    struct judgement held = o->judgement;
+    const struct judgement *j = &held;
+    if (check == CHECK_BOUND)
+        plain_judge(&held, &r->plain);
     r->verdicts[j->verdict]++;
     if (j->verdict == VERDICT_MISTRUSTED) { /* says nothing, good or bad: see kernel_report_finish */
         if (r->vacuous.line[0] == '\0')

@@ -11,6 +11,7 @@
 
 #include "gate/file.h"
 #include "gate/judge.h"
+#include "gate/plain.h"
 #include "gate/plan.h"
 
 /* What one check of one kernel on one case gave. */
@@ -42,6 +43,7 @@ struct kernel_report {
     size_t twin_outputs;             /* compared bit for bit with the twin device */
     double max_ulp, max_rel, max_rho;
     struct finding vacuous; /* the first case that could not have failed; line "" if none */
+    struct plain plain;   /* what max_ulp and max_rel may be; set by the caller, else none */
     struct finding worst; /* the worst verdict's largest rho; line "" if nothing ran */
     size_t finding_count, finding_room;
     struct finding *findings; /* neither PASS nor SKIP, in plan order; owned */
@@ -101,6 +103,12 @@ MUST_CHECK status_t report_junit(FILE *to, const struct gate_report *r);
 MUST_CHECK status_t report_html(FILE *to, const struct gate_report *r);
 /* One kernel's object of results.json. */
 MUST_CHECK status_t report_check_json(FILE *to, const struct kernel_report *r);
+
+/*
+ * The rows of budgets.txt (gate/plain.h) as this run measured them, rounded up to two digits, for a
+ * person to weigh and to copy by hand: no tool raises a budget.
+ */
+void report_proposals(FILE *to, const struct gate_report *r);
 
 /* All three as files in `dir`, which is made if it is not there. */
 MUST_CHECK status_t report_write(const char *dir, const struct gate_report *r);

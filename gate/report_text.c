@@ -49,7 +49,7 @@ static void kernel_line(FILE *to, const struct kernel_report *r, int width) {
         fprintf(to, "  %s\n", r->reason);
         return;
     }
-    char ulp[32] = ">1e9"; /* a sum that cancelled */
+    char ulp[32] = ">1e9"; /* so wrong that digits say nothing */
     if (r->max_ulp < 1e9)
         snprintf(ulp, sizeof ulp, "%.3g", r->max_ulp);
     fprintf(to, "  %4zu cases  max ulp %-8s  rho %-6.3g  worst %s", r->cases, ulp, r->max_rho,
@@ -123,4 +123,25 @@ void report_check(FILE *to, const struct kernel_report *r) {
     fprintf(to, "events    NaN born %llu, Inf born %llu, subnormals flushed %llu\n",
             (unsigned long long)r->events.nan_born, (unsigned long long)r->events.inf_born,
             (unsigned long long)r->events.subnormal_flushed);
+}
+
+/* Up to two significant digits, upwards. */
+static double round_up(double v) {
+    if (!(v > 0) || !isfinite(v))
+        return v;
+    double unit = pow(10, floor(log10(v)) - 1);
+    return ceil(v / unit * (1 - 1e-12)) * unit;
+}
+
+void report_proposals(FILE *to, const struct gate_report *r) {
+    int width = name_width(r);
+    fprintf(to,
+            "# measured: suite %s, seed %llu, %s.  A row needs a reason; a raise needs a review.\n",
+            r->suite, (unsigned long long)r->seed, r->device.name);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct kernel_report *k = &r->kernels[i];
+        if (k->cases)
+            fprintf(to, "%-*s  %-7.2g  %-8.2g  measured %.4g and %.3g\n", width, k->kernel->name,
+                    round_up(k->max_ulp), round_up(k->max_rel), k->max_ulp, k->max_rel);
+    }
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gate/ensemble.h"
 #include "gate/journal.h"
 #include "gate/order.h"
 #include "gate/twin.h"
@@ -37,6 +38,7 @@ struct subject {
     char image_sha256[DIGEST_SIZE];
     char key[DIGEST_SIZE];
     unsigned ambiguous;
+    struct plain plain;
     struct outcome *outcomes; /* owned */
     bool *have;               /* owned */
 };
@@ -87,6 +89,9 @@ static status_t check_with(struct outcome *out, struct loaded_kernel *lk,
         break;
     case CHECK_ORDER:
         st = order_check(&out->judgement, &out->saw_order, &result, lk, c, truth);
+        break;
+    case CHECK_ENSEMBLE:
+        st = ensemble_kernel(&out->judgement, &result, lk, c, truth);
         break;
     case CHECK_TWIN:
         st = twin_check(&out->judgement, &out->compared, &result, lk, twin, c);
@@ -322,6 +327,7 @@ static status_t subject_init(struct run *run, struct subject *s, const struct ke
     status_t st = OK;
     s->kernel = kernel;
     TRY(file_sha256(s->image_sha256, kernel->image));
+    TRY(plain_find(&s->plain, kernel));
     TRY(journal_key(s->key, kernel, s->image_sha256, device_info(first->device),
                     first->twin ? device_info(first->twin) : NULL));
     TRY(join_group(run, s));
@@ -383,6 +389,7 @@ static status_t report_subject(struct kernel_report *r, const struct run *run,
     r->device = run->opt->device;
     r->twin = run->opt->twin;
     snprintf(r->image_sha256, sizeof r->image_sha256, "%s", s->image_sha256);
+    r->plain = s->plain;
     r->ambiguous = s->ambiguous;
     for (size_t i = 0; i < g->plan.count; i++) {
         if (!s->have[i]) {

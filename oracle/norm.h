@@ -18,7 +18,7 @@
 #include "oracle/enclosure.h"
 
 /*
- * Where the result is rounded is part of what a norm *is* (incident O40), so it is part of the
+ * Where the result is rounded is part of what a norm *is*, so it is part of the
  * function that is enclosed.
  */
 enum norm_contract {

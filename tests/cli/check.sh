@@ -23,6 +23,14 @@ run 0 check softmax_online_f32 --order --fill normal --shape 5x257
 has out '^case      --order --fill normal --shape 5x257 --seed 1$'
 has out '^verdict   PASS$'
 
+run 0 check sum_float4_f32 --ensemble --fill near_overflow --shape 512x257
+has out '^case      --ensemble --fill near_overflow --shape 512x257 --seed 1$'
+has out '^verdict   PASS$'
+run 1 check sum_float4_f32 --ensemble --fill normal --shape 16x33 # too few rows to show anything
+has out '^verdict   MISTRUSTED$'
+refused 2 'not random' check sum_float4_f32 --ensemble --fill ramp_up --shape 512x33
+refused 2 'give one of them' check sum_float4_f32 --ensemble --order --fill normal --shape 512x33
+
 # Real logits, whole and in part, and that they count as one case each.
 real=$(ls "$source"/corpus/real/logits_*_f32.npy 2>/dev/null | head -n 1)
 if [ -n "$real" ]; then
@@ -31,6 +39,7 @@ if [ -n "$real" ]; then
     has out '^verdict   PASS$'
     has out '^max ulp '
     has out '^max rho '
+    refused 2 'a random fill' check softmax_online_f32 --ensemble -i "x=$real"
 else
     fail "no file corpus/real/logits_*_f32.npy in $source"
 fi

@@ -62,6 +62,25 @@ grep -v '"seconds"' out1/a/results.json >a
 grep -v '"seconds"' out2/results.json >b
 cmp -s a b || fail "-j 1 and -j 3 give other results"
 
+# What was measured can be shown, and stands beside the verdicts only.
+run 0 gate -k 'max_first*' --propose-budgets
+has out '^max_first_add_f32 +0 +0 +measured 0 and 0$'
+
+# A plain budget below what was measured fails; the line that reruns the case fails as well.
+rm -rf plain
+mkdir plain
+cp "$(dirname "$assay")"/kernels/reduce/* plain/
+sed 's/^\(sum_sequential_f32\) .*/\1 0.5 1 too little, as a test/' plain/budgets.txt >b
+mv b plain/budgets.txt
+ASSAY_KERNELS=plain
+export ASSAY_KERNELS
+run 1 gate -k 'sum_sequential*' --manifest plain/manifest.yaml
+has out '^FAIL sum_sequential_f32: plain budget: the largest ulp error is [0-9.]+, budgets.txt:[0-9]+ allows 0.5$'
+rerun=$(sed -n 's/^ *rerun *assay //p' out | head -n 1)
+eval "run 1 $rerun --manifest plain/manifest.yaml"
+has out '^reason    plain budget: '
+unset ASSAY_KERNELS
+
 # A manifest's kernels take the place of the built-in ones.
 for image in "$source"/tests/kernels/external/*.yaml; do
     [ -e "$image" ] || { fail "no manifest in $source/tests/kernels/external"; continue; }

@@ -13,6 +13,11 @@ has out '^sum_float4_f32 '
 has out '^max_float4_f32 '
 has out 'planted fault'
 
+# Every honest kernel has a plain budget, and every plain budget a kernel.
+grep -v 'planted fault' out | cut -d' ' -f1 | sort >honest
+grep -hvE '^#|^ *$' "$source"/kernels/*/budgets.txt | awk '{print $1}' | sort >budgeted
+cmp -s honest budgeted || fail "kernels and budgets.txt differ: $(diff honest budgeted | tr '\n' ' ')"
+
 run 0 list --op softmax
 grep -q '^sum_' out && fail "list --op softmax shows a sum"
 has out '^softmax_online_f32 '

@@ -8,8 +8,36 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/rng.h"
 #include "gate/judge.h"
 #include "tests/gate/fake.h"
+
+/*
+ * Fault of a published checker                                            Test
+ *
+ *  1 OpenCL-CTS: the budget grows with each element that was judged       budget_does_not_grow
+ *  2 XLA: one part of a result is compared with itself                    every_element_counts
+ *  3 LLVM libc: only the first element of each input is tested            every_element_counts
+ *  4 SLEEF: one output is read from where another one stands              every_element_counts
+ *  5 TransformerEngine: NaN makes |t - r| > atol false                    nan_output_fails
+ *  6 BackendBench: the tolerances are not used                            budget_is_used
+ *  7 KernelBench: zeros pass softmax                                      constants_fail
+ *  8 pygpubench: NaN in the reference is a wildcard                       number_for_nan_fails
+ *  9 cubecl: NaN in the reference does not fail a number                  number_for_nan_fails
+ * 10 mlir-air: constants and random numbers pass                          constants_fail,
+ *                                                                         random_output_fails
+ *    CUTLASS: the maximum drops NaN                                       nan_output_fails
+ *    CUTLASS: another tolerance than documented                           exact_fill_has_no_tolerance
+ *    benchdnn: the reference may be the library itself                    shared_mistake_fails
+ *    XLA, TransformerEngine: a pass by any metric is a pass               one_ulp_of_exact_fails,
+ *                                                test_plain.c: what_exceeds_fails, reports_fail
+ * X1 cubecl #1070: as 9                                                   number_for_nan_fails
+ * X2 CUDATutorial #69: the maximum of errors starts at 0 and drops NaN    nan_output_fails
+ * X3 Liger #259: NaN, and exactly one mismatch, are a success             nan_output_fails,
+ *                                                                         one_mismatch_fails
+ * X4 vllm #945: a constant added to a row is an alarm                     row_constant_is_no_alarm
+ * X5 no agreed answer on empty rows                                       empty_rows_as_declared
+ */
 
 /* A case with its truth, the honest output, and the judgement of some output. */
 struct bench {
@@ -172,6 +200,129 @@ static void budget_does_not_grow(void **state) {
     assert_int_equal(judge(&b), VERDICT_FAIL);
     assert_int_equal(b.j.worst.row, 1);
     end(&b);
+}
+
+/* XLA, LLVM libc, SLEEF: some element was compared with itself, with another, or not at all. */
+static void every_element_counts(void **state) {
+    (void)state;
+    struct bench b;
+    begin(&b, "softmax", fake_softmax, "normal", 3, 33);
+    for (size_t i = 0; i < b.truth.count; i++) {
+        float honest = b.y[i];
+        b.y[i] = honest * 1.01f;
+        CHECK(judge(&b) == VERDICT_FAIL, "element %zu is not looked at", i);
+        assert_int_equal(b.j.worst.row * 33 + b.j.worst.col, i);
+        b.y[i] = honest;
+    }
+    assert_int_equal(judge(&b), VERDICT_PASS);
+    float last = b.y[32]; /* and in its own place */
+    b.y[32] = b.y[31];
+    b.y[31] = last;
+    assert_int_equal(judge(&b), VERDICT_FAIL);
+    end(&b);
+}
+
+static double given_budget;
+
+static status_t the_given_budget(double *budget, const struct oracle_row *row,
+                                 const struct enclosure *want, const struct numerics *n) {
+    (void)row, (void)want, (void)n;
+    budget[0] = given_budget;
+    return OK;
+}
+
+/* BackendBench: whatever the tolerance said, another one was used. */
+static void budget_is_used(void **state) {
+    (void)state;
+    static const float x[] = {1, 2};
+    struct bench b;
+    begin_row(&b, "sum", fake_sum, x, 2);
+    struct op op = *b.fake.kernel.op;
+    b.fake.kernel.op = &op;
+    op.budget = the_given_budget;
+    b.y[0] = 3.25f;
+    given_budget = 0.25;
+    assert_int_equal(judge(&b), VERDICT_PASS);
+    assert_true(b.j.max_rho == 1);
+    given_budget = nextafter(0.25, 0);
+    assert_int_equal(judge(&b), VERDICT_FAIL);
+    end(&b);
+}
+
+/* mlir-air: an absolute tolerance of 0.5 accepted noise. */
+static void random_output_fails(void **state) {
+    (void)state;
+    struct rng rng = rng_from_seed(1);
+    for (int k = 0; k < 20; k++) {
+        struct bench b;
+        begin(&b, "softmax", fake_softmax, "normal", 1, 4099);
+        for (size_t i = 0; i < b.truth.count; i++)
+            b.y[i] = (float)(rng_unit(&rng) * 2 / 4099);
+        assert_int_equal(judge(&b), VERDICT_FAIL);
+        end(&b);
+    }
+}
+
+static void softmax_base_2(float *y, const float *x, struct case_dims d, uint64_t seed,
+                           struct dev_run *run) {
+    (void)seed, (void)run;
+    for (size_t r = 0; r < d.rows; r++, x += d.cols, y += d.cols) {
+        float sum = 0;
+        for (size_t j = 0; j < d.cols; j++)
+            sum += y[j] = exp2f(x[j] / 4);
+        for (size_t j = 0; j < d.cols; j++)
+            y[j] /= sum;
+    }
+}
+
+/* benchdnn: a mistake that reference and kernel share.  The truth here is no kernel's. */
+static void shared_mistake_fails(void **state) {
+    (void)state;
+    struct bench b; /* the bench's "honest" kernel is the mistaken one */
+    begin(&b, "softmax", softmax_base_2, "normal", 3, 33);
+    assert_int_equal(judge(&b), VERDICT_FAIL);
+    end(&b);
+}
+
+/* vllm #945: ALiBi moved a row by a constant, and noise was taken for a difference. */
+static void row_constant_is_no_alarm(void **state) {
+    (void)state;
+    enum { COLS = 257 };
+    struct rng rng = rng_from_seed(3);
+    float x[COLS], moved[COLS];
+    for (size_t j = 0; j < COLS; j++) { /* sixteenths: adding 1000 is exact */
+        x[j] = (float)rng_below(&rng, 256) / 16;
+        moved[j] = x[j] + 1000;
+    }
+    struct bench b;
+    struct dev_run run;
+    begin_row(&b, "softmax", fake_softmax, x, COLS);
+    fake_softmax(b.y, moved, b.c.dims, 0, &run); /* the moved row against the truth of the first */
+    CHECK(judge(&b) == VERDICT_PASS, "%s", b.j.reason);
+    moved[7] += 0.0625f; /* but not of a row that moved in one place */
+    fake_softmax(b.y, moved, b.c.dims, 0, &run);
+    assert_int_equal(judge(&b), VERDICT_FAIL);
+    end(&b);
+}
+
+/* 0, NaN or 1/cols: what the manifest says, and nothing else. */
+static void empty_rows_as_declared(void **state) {
+    (void)state;
+    static const float x[] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    static const float answers[] = {[EMPTY_NAN] = NAN, [EMPTY_ZERO] = 0, [EMPTY_UNIFORM] = 0.25f};
+    for (int declared = EMPTY_NAN; declared <= EMPTY_UNIFORM; declared++)
+        for (int given = EMPTY_NAN; given <= EMPTY_UNIFORM; given++) {
+            struct bench b;
+            begin_row(&b, "softmax", fake_softmax, x, 4);
+            truth_clear(&b.truth);
+            b.fake.kernel.empty_row = (enum empty_row)declared;
+            CHECK_OK(truth_init(&b.truth, b.fake.kernel.op, &b.c, (enum empty_row)declared));
+            for (size_t j = 0; j < 4; j++)
+                b.y[j] = answers[given];
+            CHECK(judge(&b) == (declared == given ? VERDICT_PASS : VERDICT_FAIL),
+                  "declared %d, given %d: %s", declared, given, verdict_name(b.j.verdict));
+            end(&b);
+        }
 }
 
 static void opposite_sign_fails(void **state) {
@@ -466,6 +617,12 @@ int main(void) {
         cmocka_unit_test(one_mismatch_fails),
         cmocka_unit_test(worst_is_largest),
         cmocka_unit_test(budget_does_not_grow),
+        cmocka_unit_test(every_element_counts),
+        cmocka_unit_test(budget_is_used),
+        cmocka_unit_test(random_output_fails),
+        cmocka_unit_test(shared_mistake_fails),
+        cmocka_unit_test(row_constant_is_no_alarm),
+        cmocka_unit_test(empty_rows_as_declared),
         cmocka_unit_test(opposite_sign_fails),
         cmocka_unit_test(infinities_fail),
         cmocka_unit_test(one_ulp_of_exact_fails),

@@ -85,6 +85,13 @@ static void sums(void **state) {
     assert_false(gate_report_passed(&r));
     r.count = 1;
     assert_true(gate_report_passed(&r));
+    for (int v = VERDICT_PASS + 1; v < VERDICT_COUNT; v++) { /* no failure is not yet a pass */
+        r.kernels[0].verdict = (enum verdict)v;
+        assert_false(gate_report_passed(&r));
+    }
+    r.kernels[0].verdict = VERDICT_SKIP;
+    assert_false(gate_report_passed(&r));
+    r.kernels[0].verdict = VERDICT_PASS;
     r.complete = false;
     assert_false(gate_report_passed(&r));
     r.complete = true;

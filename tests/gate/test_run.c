@@ -56,7 +56,7 @@ static void plans(void **state) {
     CHECK_OK(plan_init(&quick, &fake.kernel, SUITE_QUICK, 1, NULL));
     CHECK_OK(plan_init(&full, &fake.kernel, SUITE_FULL, 1, NULL));
     assert_true(full.count > 3 * quick.count);
-    size_t elements = 0, orders = 0;
+    size_t elements = 0, orders = 0, ensembles = 0;
     for (const struct fill *f = fills; f->name; f++) {
         bool used = false;
         for (size_t i = 0; i < quick.count; i++)
@@ -66,8 +66,10 @@ static void plans(void **state) {
     for (size_t i = 0; i < quick.count; i++) {
         elements += quick.items[i].dims.rows * quick.items[i].dims.cols;
         orders += quick.items[i].check == CHECK_ORDER;
+        ensembles += quick.items[i].check == CHECK_ENSEMBLE;
     }
-    assert_true(orders > 0 && elements < 2000000); /* MPFR's time in a quick gate */
+    assert_true(orders > 0 && ensembles > 0 &&
+                elements < 2000000); /* MPFR's time in a quick gate */
     /* every item can be made, and its line names it */
     struct test_case c;
     char line[CASE_LINE_SIZE], wanted[CASE_LINE_SIZE];

@@ -2,7 +2,7 @@
  * tests/oracle/attention_kernels.h - attention on the CPU as kernels do it: right, or with a fault.
  *
  * The exponentials have the GPU's bits (gpu_exp.h), the tensor cores are those of
- * research/gpu-arithmetic.md 1.2.  Shares no code with the oracle.
+ * docs/bounds.md.  Shares no code with the oracle.
  */
 #ifndef TESTS_ORACLE_ATTENTION_KERNELS_H
 #define TESTS_ORACLE_ATTENTION_KERNELS_H

@@ -182,7 +182,7 @@ static void test_special(void **state) {
         /* squares beyond f32, and beyond double */
         {{0x1p100, -0x1p100, 0x1p100, -0x1p100}, 0, 1, 0, {1, -1, 1, -1}, {1, -1, 1, -1}},
         {{0x1p1000, -0x1p1000, 0x1p1000, -0x1p1000}, 1, 1, 0, {0}, {0}},
-        /* incident O31: eps far below the variance, which is far below 1e-6 */
+        /* eps far below the variance, which is far below 1e-6 */
         {{-0x1p-10, -0x1p-10, 0x1p-10, 0x1p-10}, 0, 1, 0, {-1, -1, 1, 1}, {-1, -1, 1, 1}},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

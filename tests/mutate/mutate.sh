@@ -1,0 +1,173 @@
+#!/bin/sh
+# mutate.sh SOURCE WORK [--check | --sample N | --only TEXT]: are the tests able to fail?
+#
+# Applies each mutation of mutations.txt to a copy of oracle/ and gate/ in WORK, builds the tests
+# named there and demands that one of them fails.  Prints one line per mutation; exit 1 if one
+# survives or does not apply any more.  --check: only whether all of them apply.  --sample N: about N
+# of those that need no slow test.  --only TEXT: those with TEXT in their first line.
+set -u
+
+source=$(cd "$1" && pwd) && mkdir -p "$2" && work=$(cd "$2" && pwd) || exit 2
+mode=${3:-all}
+argument=${4:-}
+table=$source/tests/mutate/mutations.txt
+tree=$work/tree
+origin=$work/origin # as copied when the run began
+obj=$work/obj
+slow_tests=test_bounds # takes a quarter of a minute
+limit=180              # seconds for one test: a mutant may loop
+
+CC=${CC:-cc}
+flags="-std=c17 -O1 -w -D_GNU_SOURCE -DASSAY_VERSION=\"0\" -ffp-contract=off -fno-math-errno -I$tree"
+modules="mpfr gmp jansson libmd cmocka"
+flags="$flags $(pkg-config --cflags $modules)" || exit 2
+libs="$(pkg-config --libs $modules) -lm -lpthread"
+
+die() {
+    echo "mutate.sh: $*" >&2
+    exit 2
+}
+
+# One field of mutation $1: file, tests, what, old, new.
+field() {
+    awk -v wanted="$1" -v name="$2" '
+        /^@ / { n++
+                if (n == wanted) {
+                    head = substr($0, 3); colon = index(head, ": ")
+                    words = substr(head, 1, colon - 1); split(words, w, " ")
+                    if (name == "file") print w[1]
+                    if (name == "tests") print substr(words, length(w[1]) + 2)
+                    if (name == "what") print substr(head, colon + 2)
+                } }
+        n == wanted && /^- / && name == "old" { print substr($0, 3) }
+        n == wanted && /^[+]/ && name == "new" { print substr($0, 3) }' "$table"
+}
+
+# Replace the one place where OLD stands; no regular expressions.  Fails unless there is just one.
+replace() { # FILE OLD NEW OUTPUT
+    OLD=$2 NEW=$3 awk '
+        { line = $0; out = ""
+          while ((at = index(line, ENVIRON["OLD"])) > 0) {
+              out = out substr(line, 1, at - 1) ENVIRON["NEW"]
+              line = substr(line, at + length(ENVIRON["OLD"])); found++
+          }
+          print out line }
+        END { exit found != 1 }' "$1" >"$4"
+}
+
+object_of() {
+    echo "$obj/$(echo "$1" | tr / _ | sed 's/c$/o/')"
+}
+
+compile() { # FILE, relative to the tree
+    $CC $flags -c "$tree/$1" -o "$(object_of "$1")"
+}
+
+library_sources() {
+    (cd "$tree" && ls base/*.c oracle/*.c gate/*.c kernels/read_file.c)
+}
+
+# Link and run one test; its exit status.
+run_test() {
+    case $1 in
+    test_gate_*) main=tests/gate/test_${1#test_gate_}.c
+                 with="tests/gate/fake.c tests/oracle/gpu_exp.c" ;;
+    *) main=tests/oracle/$1.c
+       with="tests/oracle/rows.c tests/oracle/gpu_exp.c tests/oracle/simulate.c" ;;
+    esac
+    objects=
+    for f in $main $with; do
+        o=$(object_of "$f")
+        [ -f "$o" ] || compile "$f" || die "$f does not compile"
+        objects="$objects $o"
+    done
+    for f in $(library_sources); do
+        case $1$f in
+        test_gate_* | test_*base/* | test_*oracle/*) objects="$objects $(object_of "$f")" ;;
+        esac
+    done
+    $CC $objects $libs -o "$work/$1" || die "$1 does not link"
+    (cd "$work" &&
+        timeout "$limit" "./$1" $(arguments_of "$1") >"$work/$1.log" 2>&1)
+}
+
+arguments_of() {
+    [ "$1" = test_gate_fill ] && echo "$source/docs/cases.md"
+}
+
+# What a changed file takes with it: itself, or everything that may include it.
+rebuild() {
+    case $1 in
+    *.h) for f in $(library_sources); do compile "$f" || return 1; done ;;
+    *) compile "$1" ;;
+    esac
+}
+
+chosen() { # MUTATION: does this run apply it?
+    case $mode in
+    --only) case "$(field "$1" file) $(field "$1" tests): $(field "$1" what)" in
+            *"$argument"*) return 0 ;; *) return 1 ;; esac ;;
+    --sample) case " $(field "$1" tests) " in *" $slow_tests "*) return 1 ;; esac
+              [ $(($1 % step)) -eq 0 ] ;;
+    esac
+}
+
+total=$(grep -c '^@ ' "$table") || die "$table holds no mutation"
+step=1
+[ "$mode" = --sample ] && step=$(((total + argument - 1) / argument))
+
+stale=0
+i=0
+while [ $((i += 1)) -le "$total" ]; do
+    replace "$source/$(field $i file)" "$(field $i old)" "$(field $i new)" "$work/mutant" || {
+        echo "does not apply: $(field $i file): $(field $i what)"
+        stale=$((stale + 1))
+    }
+done
+[ "$stale" -eq 0 ] || exit 1
+[ "$mode" = --check ] && { echo "all $total mutations apply"; exit 0; }
+
+rm -rf "$tree" "$origin" "$obj"
+mkdir -p "$tree/tests" "$obj"
+for folder in base oracle gate kernels device corpus tests/oracle tests/gate; do
+    [ ! -d "$source/$folder" ] || cp -R "$source/$folder" "$tree/$(dirname $folder)/" || exit 2
+done
+cp -R "$tree" "$origin" || exit 2
+for f in $(library_sources); do
+    compile "$f" || die "$f does not compile"
+done
+
+# Without a mutation every test must pass, or a failure would say nothing.
+i=0
+tests=
+while [ $((i += 1)) -le "$total" ]; do
+    ! chosen $i || tests="$tests $(field $i tests)"
+done
+for t in $(printf '%s\n' $tests | sort -u); do
+    run_test "$t" || { cat "$work/$t.log" >&2; die "$t fails without any mutation"; }
+done
+
+killed=0
+survived=0
+i=0
+while [ $((i += 1)) -le "$total" ]; do
+    chosen $i || continue
+    file=$(field $i file)
+    replace "$origin/$file" "$(field $i old)" "$(field $i new)" "$tree/$file"
+    rebuild "$file" || die "mutation $i does not compile: $file: $(field $i what)"
+    by=
+    for t in $(field $i tests); do
+        run_test "$t" || { by=$t; break; }
+    done
+    cp "$origin/$file" "$tree/$file"
+    rebuild "$file" || exit 2
+    if [ -n "$by" ]; then
+        killed=$((killed + 1))
+        printf 'killed    %-20s %s: %s\n' "$by" "$file" "$(field $i what)"
+    else
+        survived=$((survived + 1))
+        printf 'SURVIVED  %-20s %s: %s\n' "" "$file" "$(field $i what)"
+    fi
+done
+echo "$killed killed, $survived survived"
+[ "$survived" -eq 0 ] && [ "$killed" -gt 0 ]
