@@ -60,9 +60,9 @@ const struct online online_special[ONLINE_SPECIALS] = {
 };
 
 float online_random_maximum(struct rng *r, float near) {
-    static const float special[] = {0, -0.0f,    1,         -1,    88,     -88,      88.722839f,
-                                    -87.336548f, 104,       -104,  -1e4f,  -5e4f,    -1e30f,
-                                    1e30f,       0x1p-149f, 3e38f, -3e38f, 0x1p-126f};
+    static const float special[] = {0,          -0.0f,       1,         -1,    88,     -88,
+                                    88.722839f, -87.336548f, 104,       -104,  -1e4f,  -5e4f,
+                                    -1e30f,     1e30f,       0x1p-149f, 3e38f, -3e38f, 0x1p-126f};
     switch (rng_below(r, 6)) {
     case 0:
         return special[rng_below(r, sizeof special / sizeof *special)];
