@@ -186,6 +186,7 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
             TRY(memory_operand(x, lo, o));
             sources++; /* the address is source a */
             break;
+        case 'i':
         case 'p': /* destination predicates: 1 is the one that nobody reads */
             x->d = o->kind == OPND_SINK ? PRED_TRUE + 1 : pred_number(lo, o);
             x->d2 = count > 1 && o[1].kind != OPND_SINK ? pred_number(lo, &o[1]) : PRED_TRUE + 1;
@@ -201,6 +202,7 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
             preds++;
             break;
         case 'r':
+        case 't':
             TRY(source_row(&x->d, lo, o));
             x->d2 = count > 1 && o[1].kind != OPND_SINK ? pred_number(lo, &o[1]) : PRED_TRUE + 1;
             break;

@@ -47,6 +47,14 @@ static const struct word {
     {".rm", MOD_RND, RND_RM},           {".rp", MOD_RND, RND_RP},
     {".rni", MOD_RND, RND_RNI},         {".rzi", MOD_RND, RND_RZI},
     {".rmi", MOD_RND, RND_RMI},         {".rpi", MOD_RND, RND_RPI},
+    {".rn", MOD_RN, RND_RN},            {".rna", MOD_RNA, RND_RNA},
+    {".rn", MOD_RNZ, RND_RN},           {".rz", MOD_RNZ, RND_RZ},
+    {".rn", MOD_FRND, RND_RN},          {".rz", MOD_FRND, RND_RZ},
+    {".rm", MOD_FRND, RND_RM},          {".rp", MOD_FRND, RND_RP},
+    {".rni", MOD_IRND, RND_RNI},        {".rzi", MOD_IRND, RND_RZI},
+    {".rmi", MOD_IRND, RND_RMI},        {".rpi", MOD_IRND, RND_RPI},
+    {".relu", MOD_RELU, 1},             {".satfinite", MOD_SATFINITE, 1},
+    {".xorsign", MOD_XORSIGN, 1},       {".abs", MOD_ABS, 1},
     {".ftz", MOD_FTZ, 1},               {".sat", MOD_SAT, 1},
     {".approx", MOD_APPROX, 1},         {".full", MOD_FULL, 1},
     {".NaN", MOD_NAN, 1},               {".to", MOD_TO, 1},
@@ -127,7 +135,13 @@ static void apply_wrap(struct ptx_mods *mods, bool wrap) {
 
 static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     switch (kind) {
-    case MOD_RND: mods->rnd = (enum ptx_rnd)value; break;
+    case MOD_RND: case MOD_RN: case MOD_RNA: case MOD_RNZ: case MOD_FRND: case MOD_IRND:
+        mods->rnd = (enum ptx_rnd)value;
+        break;
+    case MOD_RELU: mods->relu = true; break;
+    case MOD_SATFINITE: mods->satfinite = true; break;
+    case MOD_XORSIGN: mods->xorsign = true; break;
+    case MOD_ABS: break; /* the second half of .xorsign.abs */
     case MOD_FTZ: mods->ftz = true; break;
     case MOD_SAT: mods->sat = true; break;
     case MOD_APPROX: mods->approx = true; break;

@@ -209,7 +209,10 @@ static status_t parse_source(struct ptx_operand *out, struct parser *p, enum ptx
     status_t st = OK;
     *out = (struct ptx_operand){.type = t, .reg = PTX_NOREG};
     struct token name = p->token;
-    if (name.kind == TOK_INT || name.kind == TOK_F32 || name.kind == TOK_F64 || parse_at(p, "-")) {
+    bool literal = name.kind == TOK_INT || name.kind == TOK_F32 || name.kind == TOK_F64;
+    if (literal || parse_at(p, "-")) {
+        if (t == PTX_F16 || t == PTX_F16X2 || t == PTX_BF16 || t == PTX_BF16X2)
+            return wrong_operand(p, &name, "a register"); /* there are no 16-bit float literals */
         out->kind = OPND_IMM;
         return parse_constant(&out->imm, p, t);
     }
@@ -382,10 +385,16 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     case 'P':
         TRY(parse_predicate(&opnd, p, true));
         break;
+    case 'i':
+        TRY(parse_predicate(&opnd, p, false));
+        break;
     case 'p':
     case 'r':
-        TRY(letter == 'p' ? parse_predicate(&opnd, p, false)
-                          : parse_dest(&opnd, p, insn->type, WIDTH_EQUAL));
+    case 't':
+        if (letter == 'p')
+            TRY(parse_predicate(&opnd, p, false));
+        else
+            TRY(parse_dest(&opnd, p, letter == 't' ? PTX_B32 : insn->type, WIDTH_EQUAL));
         TRY(parse_accept(&pair, p, "|"));
         if (pair) {
             TRY(push(o, p, &opnd));
