@@ -68,13 +68,14 @@ bool token_is(const struct token *t, const char *text);
     MOD(SYNC) MOD(ALIGNED) MOD(CACHE) MOD(VOLATILE) MOD(SCOPE) MOD(ORDER) MOD(NAN) MOD(TO) MOD(CTA)      \
     /* the subsets of RND that some rows allow */                                                  \
     MOD(RN) MOD(RNA) MOD(RNZ) MOD(FRND) MOD(IRND)                                                  \
-    MOD(RELU) MOD(SATFINITE) MOD(XORSIGN) MOD(ABS)
+    MOD(RELU) MOD(SATFINITE) MOD(XORSIGN) MOD(ABS)      \
+    MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)
 
 enum ptx_mod_kind {
 #define MOD(id) MOD_##id,
     PTX_MOD_LIST(MOD)
 #undef MOD
-    MOD_COUNT
+    MOD_KINDS
 };
 
 const char *ptx_mod_kind_name(enum ptx_mod_kind kind);

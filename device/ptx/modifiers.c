@@ -29,7 +29,7 @@ enum ptx_type ptx_type_of(const struct token *word) {
 }
 
 const char *ptx_mod_kind_name(enum ptx_mod_kind kind) {
-    static const char *const names[MOD_COUNT] = {
+    static const char *const names[MOD_KINDS] = {
 #define MOD(id) #id,
         PTX_MOD_LIST(MOD)
 #undef MOD
@@ -99,9 +99,13 @@ static const struct word {
     {".cta", MOD_SCOPE, 1},             {".gpu", MOD_SCOPE, 1},
     {".sys", MOD_SCOPE, 1},             {".cluster", MOD_SCOPE, 1},
     {".gl", MOD_SCOPE, 1},
-    {".weak", MOD_ORDER, 1},            {".relaxed", MOD_ORDER, 1},
-    {".acquire", MOD_ORDER, 1},         {".release", MOD_ORDER, 1},
-    {".acq_rel", MOD_ORDER, 1},         {".sc", MOD_ORDER, 1},
+    {".weak", MOD_ORDER, ORDER_WEAK},   {".relaxed", MOD_ORDER, ORDER_RELAXED},
+    {".acquire", MOD_ORDER, ORDER_ACQUIRE}, {".release", MOD_ORDER, ORDER_RELEASE},
+    {".acq_rel", MOD_ORDER, ORDER_ACQ_REL}, {".sc", MOD_ORDER, ORDER_SC},
+    {".m8n8", MOD_SHAPE, 1},            {".trans", MOD_TRANS, 1},
+    {".x1", MOD_MATRICES, 1},           {".x2", MOD_MATRICES, 2},
+    {".x4", MOD_MATRICES, 4},           {".global", MOD_FROM, 1},
+    {".L2::cache_hint", MOD_HINT, 1},
     /* Caching never changes a value in the emulator's memory, which is one coherent array. */
     {".ca", MOD_CACHE, 1},              {".cg", MOD_CACHE, 1},
     {".cs", MOD_CACHE, 1},              {".lu", MOD_CACHE, 1},
@@ -112,6 +116,7 @@ static const struct word {
     {".L1::evict_first", MOD_CACHE, 1},   {".L1::evict_last", MOD_CACHE, 1},
     {".L1::no_allocate", MOD_CACHE, 1},   {".L2::evict_normal", MOD_CACHE, 1},
     {".L2::evict_first", MOD_CACHE, 1},   {".L2::evict_last", MOD_CACHE, 1},
+    {".L2::evict_unchanged", MOD_CACHE, 1},
     {".L2::64B", MOD_CACHE, 1},           {".L2::128B", MOD_CACHE, 1},
     {".L2::256B", MOD_CACHE, 1},
 };
@@ -138,6 +143,9 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_RND: case MOD_RN: case MOD_RNA: case MOD_RNZ: case MOD_FRND: case MOD_IRND:
         mods->rnd = (enum ptx_rnd)value;
         break;
+    case MOD_ORDER: mods->order = (enum ptx_order)value; break;
+    case MOD_MATRICES: mods->vec = (uint8_t)value; break;
+    case MOD_TRANS: mods->trans = true; break;
     case MOD_RELU: mods->relu = true; break;
     case MOD_SATFINITE: mods->satfinite = true; break;
     case MOD_XORSIGN: mods->xorsign = true; break;
@@ -158,8 +166,9 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_NAN: mods->nan = true; break;
     case MOD_TO: mods->to = true; break;
     case MOD_VOLATILE: mods->volatile_ = true; break;
-    case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE: case MOD_ORDER:
-    case MOD_CTA: case MOD_COUNT: break; /* no effect on what the emulator computes */
+    case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE:
+    case MOD_CTA: case MOD_HINT: case MOD_FROM: case MOD_SHAPE: case MOD_KINDS:
+        break; /* no effect on what the emulator computes */
     }
 }
 

@@ -348,6 +348,28 @@ done:
     return st;
 }
 
+/* {..} around each register, also around a single one. */
+static status_t parse_registers(struct operands *o, struct parser *p, unsigned count, bool dest) {
+    if (!parse_at(p, "{"))
+        return wrong_operand(p, &p->token, "'{'");
+    return parse_vector(o, p, PTX_B32, count, dest, WIDTH_EQUAL);
+}
+
+/* f: an f32 constant;  g: any number;  z: 4, 8 or 16;  Z: 16. */
+static status_t parse_number(struct ptx_operand *out, struct parser *p, char letter) {
+    status_t st = OK;
+    struct token at = p->token;
+    *out = (struct ptx_operand){.kind = OPND_IMM,
+                                .type = letter == 'f' ? PTX_F32 : PTX_U32,
+                                .reg = PTX_NOREG};
+    TRY(parse_constant(&out->imm, p, out->type));
+    bool size = out->imm == 16 || (letter == 'z' && (out->imm == 4 || out->imm == 8));
+    if ((letter == 'z' || letter == 'Z') && !size)
+        return wrong_operand(p, &at, letter == 'z' ? "4, 8 or 16" : "16");
+done:
+    return st;
+}
+
 /* One group of the pattern; see the letters in opcodes.def. */
 static status_t parse_group(struct operands *o, struct parser *p, struct ptx_insn *insn,
                             char letter) {
@@ -404,6 +426,22 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     case 'm':
         TRY(parse_memory(&opnd, p, &insn->mods.space));
         break;
+    case 'n':
+        TRY(parse_memory(&opnd, p, &(enum ptx_space){SPACE_GLOBAL}));
+        break;
+    case 'q':
+        TRY(parse_source(&opnd, p, PTX_B64, WIDTH_EQUAL));
+        break;
+    case 'f':
+    case 'g':
+    case 'z':
+    case 'Z':
+        TRY(parse_number(&opnd, p, letter));
+        break;
+    case 'w':
+        return parse_registers(o, p, insn->mods.vec, true);
+    case 'W':
+        return parse_registers(o, p, insn->mods.vec, false);
     case 'l':
         TRY(parse_label(&opnd, p));
         break;

@@ -67,6 +67,9 @@ enum ptx_atom { ATOM_NONE, ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_EXCH, ATOM_CAS, AT
 };
 enum ptx_bar { BAR_NONE, BAR_SYNC, BAR_ARRIVE, BAR_RED };
 
+enum ptx_order { ORDER_NONE, ORDER_WEAK, ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL,
+    ORDER_SC };
+
 struct ptx_mods {
     enum ptx_rnd rnd;
     enum ptx_cmp cmp;
@@ -76,8 +79,9 @@ struct ptx_mods {
     enum ptx_mode mode;
     enum ptx_atom atom; /* also the operation of redux and bar.red */
     enum ptx_bar bar;
-    bool ftz, sat, approx, full, nan, to, volatile_, relu, satfinite, xorsign;
-    uint8_t vec; /* 1, 2, 4, 8: elements of ld/st */
+    enum ptx_order order;
+    bool ftz, sat, approx, full, nan, to, volatile_, relu, satfinite, xorsign, trans;
+    uint8_t vec; /* 1, 2, 4, 8: elements of ld/st; matrices */
 };
 
 /* ---- opcodes ----------------------------------------------------------------------------------- */

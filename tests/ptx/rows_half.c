@@ -1,7 +1,7 @@
 /*
  * rows_half.c - f16 and bf16 arithmetic, extremes, comparisons, ex2, tanh; single and in pairs.
  *
- * a: operation, b: PTX_F16 or PTX_BF16, c: flags.  Arithmetic is exact in MPFR and then rounded once.
+ * a: operation, b: PTX_F16 or PTX_BF16, c: flags.  Arithmetic is exact in MPFR, then rounded once.
  */
 #include <mpfr.h>
 #include <stdio.h>

@@ -4,8 +4,9 @@
  *   test_rows              on the emulator, on every x86-64 level of this machine
  *   test_rows --device D [N]   on device D (cuda:0: is the reference what the hardware does?);
  *                          show up to N differences of each case
- *   test_rows --twin D M [WORD]   the emulator against device D, M times 65536 operand tuples for each
- *                          16-bit case (all others too with WORD: cases that contain it)
+ *   test_rows --twin D M [WORD]   the emulator against device D, M times 65536 operand tuples for
+ *                          each 16-bit case and div.approx, div.full; with WORD: each case that
+ *                          contains it
  *
  * Also: every row has a case here or is named in `elsewhere` with the test that covers it, and each
  * case is indeed parsed as its row.
@@ -33,7 +34,13 @@ static const struct {
     {PTX_OP_ATOM, "test_memory"},       {PTX_OP_ATOM_CAS, "test_memory"},
     {PTX_OP_RED, "test_memory"},        {PTX_OP_SHFL, "test_warp"},
     {PTX_OP_VOTE_BALLOT, "test_warp"},  {PTX_OP_VOTE, "test_warp"},
-    {PTX_OP_MATCH, "test_warp"},        {PTX_OP_ACTIVEMASK, "test_warp"},
+    {PTX_OP_MATCH_ANY, "test_warp"}, {PTX_OP_MATCH_ALL, "test_warp"},
+    {PTX_OP_LD_HINT, "test_memory"},    {PTX_OP_ST_HINT, "test_memory"},
+    {PTX_OP_CREATEPOLICY, "test_memory"}, {PTX_OP_CP_ASYNC_CA, "test_memory"},
+    {PTX_OP_CP_ASYNC_CG, "test_memory"}, {PTX_OP_CP_ASYNC_COMMIT, "test_memory"},
+    {PTX_OP_CP_ASYNC_WAIT, "test_memory"}, {PTX_OP_CP_ASYNC_WAIT_ALL, "test_memory"},
+    {PTX_OP_LDMATRIX, "test_memory"},   {PTX_OP_STMATRIX, "test_memory"},
+    {PTX_OP_MOVMATRIX, "test_memory"},         {PTX_OP_ACTIVEMASK, "test_warp"},
     {PTX_OP_REDUX, "test_warp"},        {PTX_OP_BAR_WARP, "test_warp"},
     {PTX_OP_BAR, "test_warp"},          {PTX_OP_BARRIER, "test_warp"},
     {PTX_OP_BAR_RED_POPC, "test_warp"}, {PTX_OP_BAR_RED_PRED, "test_warp"},
@@ -242,7 +249,8 @@ static size_t make_kernel(char *text, size_t room, const struct row_case *c) {
     return (size_t)n;
 }
 
-static status_t load_kernel(struct dev_image **image, struct device *dev, const struct row_case *c) {
+static status_t load_kernel(struct dev_image **image, struct device *dev,
+                            const struct row_case *c) {
     char text[8192];
     return device_load(image, dev, c->insn, text, make_kernel(text, sizeof text, c));
 }
