@@ -2,9 +2,9 @@
  * simd_half.c - f16, f16x2, bf16, bf16x2: arithmetic, extremes, ex2, tanh.  PTX ISA 9.7.4.
  *
  * Everything is rounded once, to nearest.
- *  - f16: sums and products are computed in binary32.  A product is exact there; a sum is rounded to
- *    24 >= 2 * 11 + 2 bits first, which cannot change what 11 bits make of it, and is exact where the
- *    result is subnormal.  fma adds the exact product and c with rounding to odd (Boldo and
+ *  - f16: sums and products are computed in binary32.  A product is exact there; a sum is rounded
+ *    to 24 >= 2 * 11 + 2 bits first, which cannot change what 11 bits make of it, and is exact where
+ *    the result is subnormal.  fma adds the exact product and c with rounding to odd (Boldo and
  *    Melquiond 2008), after which rounding to 11 <= 24 - 2 bits is right.
  *  - bf16 has binary32's exponents, so products need binary64: exact there, at least 2^-266.  Sums
  *    are rounded to odd, then once to 8 bits.
@@ -40,8 +40,8 @@ ALWAYS float sum_to_odd(float p, float c) {
 }
 
 /*
- * .ftz flushes what is below 2^-14 after rounding to 11 bits with any exponent, as in f32: all below
- * (1 - 2^-12) * 2^-14.
+ * .ftz flushes what is below 2^-14 after rounding to 11 bits with any exponent, as in f32: all
+ * below (1 - 2^-12) * 2^-14.
  */
 ALWAYS uint32_t finish_f16(float v, unsigned flags) {
     uint32_t bits = half_f32_bits(v), r = f32_to_f16(bits), one = 0x3c00;
