@@ -22,7 +22,7 @@ static void print_types(ptx_types types) {
 
 static void print_modifiers(uint64_t allow, uint64_t require) {
     const char *separator = "";
-    for (int kind = 0; kind < MOD_COUNT; kind++) {
+    for (int kind = 0; kind < MOD_KINDS; kind++) {
         if (!(allow >> kind & 1))
             continue;
         printf("%s%s%s", separator, ptx_mod_kind_name((enum ptx_mod_kind)kind),

@@ -1,12 +1,12 @@
 /*
- * cvt.c - conversions among integers, f32 and f64, in integer arithmetic where they round.
+ * cvt.c - conversions among integers and floats, in integer arithmetic where they round.
  *
  * A float is unpacked to sign, exponent and a 64-bit significand; rounding cuts it to the precision
  * that the destination has at that exponent.  So one function serves every pair and every mode.
  */
 #include "device/ptx/cvt.h"
 
-#include <string.h>
+#include "device/ptx/half.h"
 
 struct number { /* (-1)^negative * significand * 2^exponent */
     bool negative, nan, infinite;
@@ -22,8 +22,34 @@ struct format {
 static const struct format binary32 = {32, 23, -149, 0x7f800000u};
 static const struct format binary64 = {64, 52, -1074, 0x7ff0000000000000u};
 
+static const struct format binary16 = {16, 10, -24, 0x7c00};
+static const struct format bfloat16 = {16, 7, -133, 0x7f80};
+static const struct format tensor32 = {19, 10, -136, 0x3fc00}; /* the high bits of an f32 */
+
 static bool is_float(enum ptx_type t) {
-    return t == PTX_F32 || t == PTX_F64;
+    return t == PTX_F32 || t == PTX_F64 || t == PTX_F16 || t == PTX_BF16 || t == PTX_F16X2 ||
+           t == PTX_BF16X2 || t == PTX_TF32;
+}
+
+static bool is_narrow(enum ptx_type t) {
+    return is_float(t) && t != PTX_F32 && t != PTX_F64;
+}
+
+static const struct format *format_of(enum ptx_type t) {
+    switch (t) {
+    case PTX_F16:
+    case PTX_F16X2:
+        return &binary16;
+    case PTX_BF16:
+    case PTX_BF16X2:
+        return &bfloat16;
+    case PTX_TF32:
+        return &tensor32;
+    case PTX_F64:
+        return &binary64;
+    default:
+        return &binary32;
+    }
 }
 
 static bool is_signed(enum ptx_type t) {
@@ -57,6 +83,7 @@ static uint64_t round_shift(uint64_t v, int shift, bool negative, enum ptx_rnd r
     case RND_NONE:
     case RND_RN:
     case RND_RNI: up = half && (rest > half || (rest == half && (kept & 1))); break;
+    case RND_RNA: up = half && rest >= half; break;
     case RND_RZ:
     case RND_RZI: break;
     case RND_RM:
@@ -68,7 +95,7 @@ static uint64_t round_shift(uint64_t v, int shift, bool negative, enum ptx_rnd r
 }
 
 static bool away(bool negative, enum ptx_rnd rnd) { /* overflow gives infinity, not the largest */
-    return rnd == RND_NONE || rnd == RND_RN || (rnd == RND_RP && !negative) ||
+    return rnd == RND_NONE || rnd == RND_RN || rnd == RND_RNA || (rnd == RND_RP && !negative) ||
            (rnd == RND_RM && negative);
 }
 
@@ -165,39 +192,68 @@ static uint64_t nan_to_nan(uint64_t bits, const struct ptx_insn *in) {
 }
 
 static uint64_t float_to_float(struct number n, const struct ptx_insn *in) {
-    const struct format *to = in->type == PTX_F32 ? &binary32 : &binary64;
+    const struct format *to = format_of(in->type);
     if (to_integral(in->mods.rnd) && n.exponent < 0 && !n.nan && !n.infinite) {
         n.significand = round_shift(n.significand, -n.exponent, n.negative, in->mods.rnd);
         n.exponent = 0;
     }
     if (in->mods.sat) { /* [0, 1]; NaN and -0 become +0 */
-        uint64_t one = in->type == PTX_F32 ? 0x3f800000u : 0x3ff0000000000000u;
+        uint64_t one = (uint64_t) - (to->min_exponent + to->fraction_bits - 1) << to->fraction_bits;
         if (n.nan || n.negative)
             return 0;
         uint64_t bits = pack_float(n, to, in->mods.rnd);
         return bits > one ? one : bits;
     }
-    return pack_float(n, to, in->mods.rnd);
+    if (in->mods.relu && n.negative)
+        return 0;
+    uint64_t bits = pack_float(n, to, in->mods.rnd);
+    uint64_t sign = (uint64_t)1 << (to->bits - 1);
+    return in->mods.satfinite && (bits & ~sign) == to->infinity ? bits - 1 : bits;
+}
+
+/*
+ * H200: NaN in 16 bits or tf32 is canonical, except that sign and leading payload bits stay
+ *  - with f64 on either side, quieted;
+ *  - from bf16 to f32, which is a shift unless .ftz makes it a multiplication;
+ *  - in .rna.tf32, which ptxas makes of integer instructions; there .satfinite takes a unit off NaN
+ *    as off infinity.
+ */
+static uint64_t narrow_nan(uint64_t bits, const struct ptx_insn *in) {
+    const struct format *from = format_of(in->type2), *to = format_of(in->type);
+    if (in->mods.rnd == RND_RNA)
+        return (bits & 0xffffe000u) - (in->mods.satfinite ? 0x2000 : 0);
+    if (in->type2 == PTX_BF16 && in->type == PTX_F32 && !in->mods.ftz)
+        return bits << 16;
+    if (in->type != PTX_F64 && in->type2 != PTX_F64)
+        return in->type == PTX_F32 ? F32_NAN : in->type == PTX_TF32 ? 0x7fffe000u : HALF_NAN;
+    uint64_t payload = bits & (((uint64_t)1 << from->fraction_bits) - 1);
+    int widen = to->fraction_bits - from->fraction_bits;
+    payload = widen > 0 ? payload << widen : payload >> -widen;
+    return (bits >> (from->bits - 1) & 1) << (to->bits - 1) | to->infinity | payload |
+           (uint64_t)1 << (to->fraction_bits - 1);
 }
 
 uint64_t cvt_lane(uint64_t bits, const struct ptx_insn *in) {
     if (!is_float(in->type2)) {
         struct number n = unpack_int(bits, in->type2);
-        if (in->type == PTX_F32)
-            return pack_float(n, &binary32, in->mods.rnd);
-        if (in->type == PTX_F64)
-            return pack_float(n, &binary64, in->mods.rnd);
+        if (is_narrow(in->type))
+            return float_to_float(n, in);
+        if (is_float(in->type))
+            return pack_float(n, format_of(in->type), in->mods.rnd);
         return extend(in->mods.sat ? pack_int(n.negative, n.significand, in->type)
                                    : extend(bits, in->type2),
                       in->type);
     }
-    if (in->type2 == PTX_F32 && in->mods.ftz)
+    if (in->type2 == PTX_F32 && in->mods.ftz && in->type != PTX_F16) /* H200: f16 sees them */
         bits = flush_f32(bits);
-    struct number n = unpack_float(bits, in->type2 == PTX_F32 ? &binary32 : &binary64);
+    struct number n = unpack_float(bits, format_of(in->type2));
     if (!is_float(in->type))
         return float_to_int(n, in);
     if (n.nan && !in->mods.sat)
-        return nan_to_nan(bits, in);
+        return is_narrow(in->type) || is_narrow(in->type2) ? narrow_nan(bits, in)
+                                                           : nan_to_nan(bits, in);
     uint64_t r = float_to_float(n, in);
+    if (in->type == PTX_TF32)
+        return r << 13;
     return in->type == PTX_F32 && in->mods.ftz ? flush_f32(r) : r;
 }

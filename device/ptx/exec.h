@@ -48,6 +48,7 @@ enum {
     X_ADDR64 = 1 << 1,   /* the address row has 64-bit lanes */
     X_UNIFORM = 1 << 2,  /* the address is the same in every lane */
     X_VOLATILE = 1 << 3, /* in global memory a strong access: no data race with another one */
+    X_RELEASE = 1 << 5,  /* orders what came before it: a fence and a strong access */
     X_RESULT = 1 << 4,   /* an atom has a destination, red has none */
 };
 
@@ -179,6 +180,11 @@ struct region {
  */
 bool mem_load_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes);
 bool mem_store_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes);
+/* bytes[lane] bytes of each lane, at most 16, to and from a buffer of its own. */
+bool mem_read_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
+                   const unsigned bytes[LANES], uint8_t out[LANES][16]);
+bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
+                    const unsigned bytes[LANES], uint8_t in[LANES][16]);
 bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes);
 /* The region that holds the generic or global address, or NULL. */
 struct region *mem_find(const struct warp *w, uint64_t address);

@@ -65,13 +65,17 @@ bool token_is(const struct token *t, const char *text);
 #define PTX_MOD_LIST(MOD)                                                                          \
     MOD(RND) MOD(FTZ) MOD(SAT) MOD(APPROX) MOD(FULL) MOD(CMP) MOD(BOOL) MOD(SPACE) MOD(VEC)        \
     MOD(HALF) MOD(HALF_WIDE) MOD(MODE) MOD(WRAP) MOD(ATOM) MOD(ATOM_CAS) MOD(BAR) MOD(UNI)         \
-    MOD(SYNC) MOD(ALIGNED) MOD(CACHE) MOD(VOLATILE) MOD(SCOPE) MOD(ORDER) MOD(NAN) MOD(TO) MOD(CTA)
+    MOD(SYNC) MOD(ALIGNED) MOD(CACHE) MOD(VOLATILE) MOD(SCOPE) MOD(ORDER) MOD(NAN) MOD(TO) MOD(CTA)      \
+    /* the subsets of RND that some rows allow */                                                  \
+    MOD(RN) MOD(RNA) MOD(RNZ) MOD(FRND) MOD(IRND)                                                  \
+    MOD(RELU) MOD(SATFINITE) MOD(XORSIGN) MOD(ABS)      \
+    MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)
 
 enum ptx_mod_kind {
 #define MOD(id) MOD_##id,
     PTX_MOD_LIST(MOD)
 #undef MOD
-    MOD_COUNT
+    MOD_KINDS
 };
 
 const char *ptx_mod_kind_name(enum ptx_mod_kind kind);

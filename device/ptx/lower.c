@@ -153,6 +153,15 @@ static status_t memory_operand(struct xinsn *x, struct lowering *lo, const struc
     return const_row(&x->a, lo, true, at);
 }
 
+/* The source address of cp.async: row b, and the slot after that of the first address. */
+static status_t second_address(struct xinsn *x, struct lowering *lo, const struct ptx_operand *o) {
+    lo->p->slot_count++;
+    if (o->reg == PTX_NOREG)
+        return const_row(&x->b, lo, true, o->var ? var_address(lo, o->var) : 0);
+    x->b = lo->map.row[o->reg];
+    return OK;
+}
+
 static uint32_t pred_number(const struct lowering *lo, const struct ptx_operand *o) {
     return o->kind == OPND_PRED || o->kind == OPND_REG ? lo->pred[o->reg] : (uint32_t)PRED_TRUE + 1;
 }
@@ -186,6 +195,7 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
             TRY(memory_operand(x, lo, o));
             sources++; /* the address is source a */
             break;
+        case 'i':
         case 'p': /* destination predicates: 1 is the one that nobody reads */
             x->d = o->kind == OPND_SINK ? PRED_TRUE + 1 : pred_number(lo, o);
             x->d2 = count > 1 && o[1].kind != OPND_SINK ? pred_number(lo, &o[1]) : PRED_TRUE + 1;
@@ -201,11 +211,22 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
             preds++;
             break;
         case 'r':
+        case 't':
             TRY(source_row(&x->d, lo, o));
             x->d2 = count > 1 && o[1].kind != OPND_SINK ? pred_number(lo, &o[1]) : PRED_TRUE + 1;
             break;
+        case 'n': /* b; the displacement stays in the operand, which the handler reads */
+            TRY(second_address(x, lo, o));
+            sources = 2;
+            break;
+        case 'f':
+        case 'g':
+        case 'z':
+        case 'Z': break;
         case 'v':
         case 'V':
+        case 'w':
+        case 'W':
             TRY(vector_operand(x, lo, in, g));
             x->dbits = (uint8_t)operand_bits(lo, o);
             break;
@@ -231,6 +252,13 @@ done:
     return st;
 }
 
+/* relaxed and stronger accesses are as strong as volatile ones; releasing ones fence first. */
+static uint16_t access_flags(const struct ptx_mods *m) {
+    uint16_t flags = m->volatile_ || m->order > ORDER_WEAK ? X_VOLATILE : 0;
+    bool releases = m->order == ORDER_RELEASE || m->order == ORDER_ACQ_REL || m->order == ORDER_SC;
+    return releases ? flags | X_RELEASE : flags;
+}
+
 static status_t lower_insn(struct xinsn *x, struct lowering *lo, const struct ptx_insn *in) {
     status_t st = OK;
     const struct ptx_module *m = lo->p->module;
@@ -240,8 +268,10 @@ static status_t lower_insn(struct xinsn *x, struct lowering *lo, const struct pt
     x->d2 = PRED_TRUE + 1;
     x->vec = 1;
     x->space = (uint16_t)in->mods.space;
-    x->flags = in->mods.volatile_ ? X_VOLATILE : 0;
+    x->flags = access_flags(&in->mods);
     TRY(operands(x, lo, in));
+    if (in->op == PTX_OP_LDMATRIX || in->op == PTX_OP_STMATRIX || in->op == PTX_OP_MOVMATRIX)
+        TRY(const_row(&x->e, lo, false, 0xffffffffu)); /* they wait for the whole warp */
     if (!lo->env->isa->binds[in->op](x, in))
         return FAIL(ERR_UNSUPPORTED, "%s:%u: this form of '%s' is not in the emulator", m->label,
                     in->line, ptx_opcodes[in->op].name);

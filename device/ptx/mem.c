@@ -172,13 +172,21 @@ static unsigned first_lane(const struct warp *w) {
     return w->launch->seed ? (unsigned)(w->launch->seed + w->turn) % LANES : 0;
 }
 
-/* A message to other threads, unless all of it goes to shared memory: see shadow.c. */
-static void volatile_access(struct warp *w, const struct place at[LANES], uint32_t lanes) {
-    bool elsewhere = false;
+/* A message to other threads. */
+static void strong_access(struct warp *w, const struct xinsn *x) {
+    if (x->flags & X_RELEASE)
+        shadow_fence(w);
+    shadow_strong(w);
+}
+
+/* Likewise; but a volatile access to shared memory alone is none: see shadow.c. */
+static void volatile_access(struct warp *w, const struct xinsn *x, const struct place at[LANES],
+                            uint32_t lanes) {
+    bool message = x->flags & X_RELEASE;
     FOR_LANES(lane, lanes)
-    elsewhere |= at[lane].region != &w->block->shared;
-    if (elsewhere)
-        shadow_strong(w);
+    message |= at[lane].region != &w->block->shared;
+    if (message)
+        strong_access(w, x);
 }
 
 bool mem_load_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
@@ -188,7 +196,7 @@ bool mem_load_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     if (!locate(&at[lane], w, x, lane, bytes, false))
         return false;
     if (w->launch->shadow && (x->flags & X_VOLATILE))
-        volatile_access(w, at, lanes);
+        volatile_access(w, x, at, lanes);
     FOR_LANES(lane, lanes) {
         struct region *r = at[lane].region;
         if (w->launch->shadow && r->written &&
@@ -213,7 +221,7 @@ bool mem_store_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     if (!locate(&at[lane], w, x, lane, bytes, true))
         return false;
     if (w->launch->shadow && (x->flags & X_VOLATILE))
-        volatile_access(w, at, lanes);
+        volatile_access(w, x, at, lanes);
     FOR_LANES(lane, lanes) {
         struct region *r = at[lane].region;
         uint8_t value[64];
@@ -229,6 +237,46 @@ bool mem_store_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
             w->launch->run->bytes_written += bytes;
         memcpy(r->host + at[lane].at, value, bytes);
     }
+    return true;
+}
+
+/* ---- rows of 16 bytes: cp.async, ldmatrix, stmatrix ------------------------------------------ */
+
+static bool row_access(struct warp *w, const struct xinsn *x, unsigned lane, unsigned bytes,
+                       uint8_t *row, bool write) {
+    struct place at;
+    if (bytes & (bytes - 1)) { /* cp.async with an odd source size */
+        struct xinsn next = *x;
+        for (; bytes; bytes--, row++, next.imm++)
+            if (!row_access(w, &next, lane, 1, row, write))
+                return false;
+        return true;
+    }
+    if (!locate(&at, w, x, lane, bytes, write))
+        return false;
+    if (w->launch->shadow && at.region->written &&
+        !shadow_access(w, x, lane, at.region, at.at, bytes, write ? ACCESS_WRITE : ACCESS_READ,
+                       write ? row : NULL))
+        return false;
+    if (is_heap(w, at.region))
+        *(write ? &w->launch->run->bytes_written : &w->launch->run->bytes_read) += bytes;
+    memcpy(write ? at.region->host + at.at : row, write ? row : at.region->host + at.at, bytes);
+    return true;
+}
+
+bool mem_read_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
+                   const unsigned bytes[LANES], uint8_t out[LANES][16]) {
+    FOR_LANES(lane, lanes)
+    if (bytes[lane] && !row_access(w, x, lane, bytes[lane], out[lane], false))
+        return false;
+    return true;
+}
+
+bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
+                    const unsigned bytes[LANES], uint8_t in[LANES][16]) {
+    FOR_LANES(lane, lanes)
+    if (bytes[lane] && !row_access(w, x, lane, bytes[lane], in[lane], true))
+        return false;
     return true;
 }
 
@@ -305,7 +353,7 @@ bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     if (!locate(&at[lane], w, x, lane, bytes, true))
         return false;
     if (w->launch->shadow)
-        shadow_strong(w);
+        strong_access(w, x);
     unsigned first = first_lane(w);
     for (unsigned k = 0; k < LANES; k++) {
         unsigned lane = (first + k) % LANES;

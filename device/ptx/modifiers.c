@@ -29,7 +29,7 @@ enum ptx_type ptx_type_of(const struct token *word) {
 }
 
 const char *ptx_mod_kind_name(enum ptx_mod_kind kind) {
-    static const char *const names[MOD_COUNT] = {
+    static const char *const names[MOD_KINDS] = {
 #define MOD(id) #id,
         PTX_MOD_LIST(MOD)
 #undef MOD
@@ -47,6 +47,14 @@ static const struct word {
     {".rm", MOD_RND, RND_RM},           {".rp", MOD_RND, RND_RP},
     {".rni", MOD_RND, RND_RNI},         {".rzi", MOD_RND, RND_RZI},
     {".rmi", MOD_RND, RND_RMI},         {".rpi", MOD_RND, RND_RPI},
+    {".rn", MOD_RN, RND_RN},            {".rna", MOD_RNA, RND_RNA},
+    {".rn", MOD_RNZ, RND_RN},           {".rz", MOD_RNZ, RND_RZ},
+    {".rn", MOD_FRND, RND_RN},          {".rz", MOD_FRND, RND_RZ},
+    {".rm", MOD_FRND, RND_RM},          {".rp", MOD_FRND, RND_RP},
+    {".rni", MOD_IRND, RND_RNI},        {".rzi", MOD_IRND, RND_RZI},
+    {".rmi", MOD_IRND, RND_RMI},        {".rpi", MOD_IRND, RND_RPI},
+    {".relu", MOD_RELU, 1},             {".satfinite", MOD_SATFINITE, 1},
+    {".xorsign", MOD_XORSIGN, 1},       {".abs", MOD_ABS, 1},
     {".ftz", MOD_FTZ, 1},               {".sat", MOD_SAT, 1},
     {".approx", MOD_APPROX, 1},         {".full", MOD_FULL, 1},
     {".NaN", MOD_NAN, 1},               {".to", MOD_TO, 1},
@@ -91,9 +99,13 @@ static const struct word {
     {".cta", MOD_SCOPE, 1},             {".gpu", MOD_SCOPE, 1},
     {".sys", MOD_SCOPE, 1},             {".cluster", MOD_SCOPE, 1},
     {".gl", MOD_SCOPE, 1},
-    {".weak", MOD_ORDER, 1},            {".relaxed", MOD_ORDER, 1},
-    {".acquire", MOD_ORDER, 1},         {".release", MOD_ORDER, 1},
-    {".acq_rel", MOD_ORDER, 1},         {".sc", MOD_ORDER, 1},
+    {".weak", MOD_ORDER, ORDER_WEAK},   {".relaxed", MOD_ORDER, ORDER_RELAXED},
+    {".acquire", MOD_ORDER, ORDER_ACQUIRE}, {".release", MOD_ORDER, ORDER_RELEASE},
+    {".acq_rel", MOD_ORDER, ORDER_ACQ_REL}, {".sc", MOD_ORDER, ORDER_SC},
+    {".m8n8", MOD_SHAPE, 1},            {".trans", MOD_TRANS, 1},
+    {".x1", MOD_MATRICES, 1},           {".x2", MOD_MATRICES, 2},
+    {".x4", MOD_MATRICES, 4},           {".global", MOD_FROM, 1},
+    {".L2::cache_hint", MOD_HINT, 1},
     /* Caching never changes a value in the emulator's memory, which is one coherent array. */
     {".ca", MOD_CACHE, 1},              {".cg", MOD_CACHE, 1},
     {".cs", MOD_CACHE, 1},              {".lu", MOD_CACHE, 1},
@@ -104,6 +116,7 @@ static const struct word {
     {".L1::evict_first", MOD_CACHE, 1},   {".L1::evict_last", MOD_CACHE, 1},
     {".L1::no_allocate", MOD_CACHE, 1},   {".L2::evict_normal", MOD_CACHE, 1},
     {".L2::evict_first", MOD_CACHE, 1},   {".L2::evict_last", MOD_CACHE, 1},
+    {".L2::evict_unchanged", MOD_CACHE, 1},
     {".L2::64B", MOD_CACHE, 1},           {".L2::128B", MOD_CACHE, 1},
     {".L2::256B", MOD_CACHE, 1},
 };
@@ -127,7 +140,16 @@ static void apply_wrap(struct ptx_mods *mods, bool wrap) {
 
 static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     switch (kind) {
-    case MOD_RND: mods->rnd = (enum ptx_rnd)value; break;
+    case MOD_RND: case MOD_RN: case MOD_RNA: case MOD_RNZ: case MOD_FRND: case MOD_IRND:
+        mods->rnd = (enum ptx_rnd)value;
+        break;
+    case MOD_ORDER: mods->order = (enum ptx_order)value; break;
+    case MOD_MATRICES: mods->vec = (uint8_t)value; break;
+    case MOD_TRANS: mods->trans = true; break;
+    case MOD_RELU: mods->relu = true; break;
+    case MOD_SATFINITE: mods->satfinite = true; break;
+    case MOD_XORSIGN: mods->xorsign = true; break;
+    case MOD_ABS: break; /* the second half of .xorsign.abs */
     case MOD_FTZ: mods->ftz = true; break;
     case MOD_SAT: mods->sat = true; break;
     case MOD_APPROX: mods->approx = true; break;
@@ -144,8 +166,9 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_NAN: mods->nan = true; break;
     case MOD_TO: mods->to = true; break;
     case MOD_VOLATILE: mods->volatile_ = true; break;
-    case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE: case MOD_ORDER:
-    case MOD_CTA: case MOD_COUNT: break; /* no effect on what the emulator computes */
+    case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE:
+    case MOD_CTA: case MOD_HINT: case MOD_FROM: case MOD_SHAPE: case MOD_KINDS:
+        break; /* no effect on what the emulator computes */
     }
 }
 

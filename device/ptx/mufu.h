@@ -20,6 +20,12 @@ uint32_t mufu_lg2_subnormal(uint32_t x);
 uint32_t mufu_rcp_subnormal(uint32_t x);
 uint32_t mufu_rsqrt_subnormal(uint32_t x);
 
+/* f16 and bf16 bit patterns: ex2.approx.f16, ex2.approx.ftz.bf16, tanh.approx.  mufu_half.c */
+uint32_t mufu_ex2_f16(uint32_t h);
+uint32_t mufu_ex2_bf16(uint32_t h);
+uint32_t mufu_tanh_f16(uint32_t h);
+uint32_t mufu_tanh_bf16(uint32_t h);
+
 /* The unit's truncated squarer: about r^2 / 2^19 for a 17-bit r. */
 uint32_t mufu_square(uint32_t r);
 

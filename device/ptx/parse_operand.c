@@ -209,7 +209,10 @@ static status_t parse_source(struct ptx_operand *out, struct parser *p, enum ptx
     status_t st = OK;
     *out = (struct ptx_operand){.type = t, .reg = PTX_NOREG};
     struct token name = p->token;
-    if (name.kind == TOK_INT || name.kind == TOK_F32 || name.kind == TOK_F64 || parse_at(p, "-")) {
+    bool literal = name.kind == TOK_INT || name.kind == TOK_F32 || name.kind == TOK_F64;
+    if (literal || parse_at(p, "-")) {
+        if (t == PTX_F16 || t == PTX_F16X2 || t == PTX_BF16 || t == PTX_BF16X2)
+            return wrong_operand(p, &name, "a register"); /* there are no 16-bit float literals */
         out->kind = OPND_IMM;
         return parse_constant(&out->imm, p, t);
     }
@@ -345,6 +348,28 @@ done:
     return st;
 }
 
+/* {..} around each register, also around a single one. */
+static status_t parse_registers(struct operands *o, struct parser *p, unsigned count, bool dest) {
+    if (!parse_at(p, "{"))
+        return wrong_operand(p, &p->token, "'{'");
+    return parse_vector(o, p, PTX_B32, count, dest, WIDTH_EQUAL);
+}
+
+/* f: an f32 constant;  g: any number;  z: 4, 8 or 16;  Z: 16. */
+static status_t parse_number(struct ptx_operand *out, struct parser *p, char letter) {
+    status_t st = OK;
+    struct token at = p->token;
+    *out = (struct ptx_operand){.kind = OPND_IMM,
+                                .type = letter == 'f' ? PTX_F32 : PTX_U32,
+                                .reg = PTX_NOREG};
+    TRY(parse_constant(&out->imm, p, out->type));
+    bool size = out->imm == 16 || (letter == 'z' && (out->imm == 4 || out->imm == 8));
+    if ((letter == 'z' || letter == 'Z') && !size)
+        return wrong_operand(p, &at, letter == 'z' ? "4, 8 or 16" : "16");
+done:
+    return st;
+}
+
 /* One group of the pattern; see the letters in opcodes.def. */
 static status_t parse_group(struct operands *o, struct parser *p, struct ptx_insn *insn,
                             char letter) {
@@ -382,10 +407,16 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     case 'P':
         TRY(parse_predicate(&opnd, p, true));
         break;
+    case 'i':
+        TRY(parse_predicate(&opnd, p, false));
+        break;
     case 'p':
     case 'r':
-        TRY(letter == 'p' ? parse_predicate(&opnd, p, false)
-                          : parse_dest(&opnd, p, insn->type, WIDTH_EQUAL));
+    case 't':
+        if (letter == 'p')
+            TRY(parse_predicate(&opnd, p, false));
+        else
+            TRY(parse_dest(&opnd, p, letter == 't' ? PTX_B32 : insn->type, WIDTH_EQUAL));
         TRY(parse_accept(&pair, p, "|"));
         if (pair) {
             TRY(push(o, p, &opnd));
@@ -395,6 +426,22 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     case 'm':
         TRY(parse_memory(&opnd, p, &insn->mods.space));
         break;
+    case 'n':
+        TRY(parse_memory(&opnd, p, &(enum ptx_space){SPACE_GLOBAL}));
+        break;
+    case 'q':
+        TRY(parse_source(&opnd, p, PTX_B64, WIDTH_EQUAL));
+        break;
+    case 'f':
+    case 'g':
+    case 'z':
+    case 'Z':
+        TRY(parse_number(&opnd, p, letter));
+        break;
+    case 'w':
+        return parse_registers(o, p, insn->mods.vec, true);
+    case 'W':
+        return parse_registers(o, p, insn->mods.vec, false);
     case 'l':
         TRY(parse_label(&opnd, p));
         break;

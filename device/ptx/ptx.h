@@ -28,7 +28,8 @@
     TYPE(U8, "u8", 8) TYPE(U16, "u16", 16) TYPE(U32, "u32", 32) TYPE(U64, "u64", 64)               \
     TYPE(S8, "s8", 8) TYPE(S16, "s16", 16) TYPE(S32, "s32", 32) TYPE(S64, "s64", 64)               \
     TYPE(F16, "f16", 16) TYPE(F16X2, "f16x2", 32) TYPE(BF16, "bf16", 16)                           \
-    TYPE(BF16X2, "bf16x2", 32) TYPE(F32, "f32", 32) TYPE(F64, "f64", 64)
+    TYPE(BF16X2, "bf16x2", 32) TYPE(F32, "f32", 32) TYPE(F64, "f64", 64)        \
+    TYPE(TF32, "tf32", 32)
 
 enum ptx_type {
 #define TYPE(id, name, bits) PTX_##id,
@@ -45,7 +46,8 @@ unsigned ptx_type_bits(enum ptx_type t);
 
 /* ---- modifiers -------------------------------------------------------------------------------- */
 
-enum ptx_rnd { RND_NONE, RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNI, RND_RZI, RND_RMI, RND_RPI };
+enum ptx_rnd { RND_NONE, RND_RN, RND_RZ, RND_RM, RND_RP, RND_RNI, RND_RZI, RND_RMI, RND_RPI,
+    RND_RNA };
 enum ptx_cmp {
     CMP_NONE, CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_LO, CMP_LS, CMP_HI, CMP_HS,
     CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN
@@ -65,6 +67,9 @@ enum ptx_atom { ATOM_NONE, ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_EXCH, ATOM_CAS, AT
 };
 enum ptx_bar { BAR_NONE, BAR_SYNC, BAR_ARRIVE, BAR_RED };
 
+enum ptx_order { ORDER_NONE, ORDER_WEAK, ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL,
+    ORDER_SC };
+
 struct ptx_mods {
     enum ptx_rnd rnd;
     enum ptx_cmp cmp;
@@ -74,8 +79,9 @@ struct ptx_mods {
     enum ptx_mode mode;
     enum ptx_atom atom; /* also the operation of redux and bar.red */
     enum ptx_bar bar;
-    bool ftz, sat, approx, full, nan, abs, to, volatile_;
-    uint8_t vec; /* 1, 2, 4, 8: elements of ld/st */
+    enum ptx_order order;
+    bool ftz, sat, approx, full, nan, to, volatile_, relu, satfinite, xorsign, trans;
+    uint8_t vec; /* 1, 2, 4, 8: elements of ld/st; matrices */
 };
 
 /* ---- opcodes ----------------------------------------------------------------------------------- */

@@ -20,6 +20,17 @@ void resolve_dynamic(struct ptx_func *func, size_t begin) {
     }
 }
 
+static bool is_product(enum ptx_op op) {
+    return op == PTX_OP_MUL_F32 || op == PTX_OP_MUL_F64 || op == PTX_OP_MUL_F16 ||
+           op == PTX_OP_MUL_BF16;
+}
+
+static bool is_sum(enum ptx_op op) {
+    return op == PTX_OP_ADD_F32 || op == PTX_OP_SUB_F32 || op == PTX_OP_ADD_F64 ||
+           op == PTX_OP_SUB_F64 || op == PTX_OP_ADD_F16 || op == PTX_OP_SUB_F16 ||
+           op == PTX_OP_ADD_BF16 || op == PTX_OP_SUB_BF16;
+}
+
 static bool is_unsuffixed(const struct ptx_insn *insn) {
     return insn->mods.rnd == RND_NONE;
 }
@@ -36,15 +47,12 @@ status_t resolve_ambiguous(struct ptx_func *func, struct ptx_arena *arena) {
         return FAIL(ERR_NOMEM, "%s: no memory for the module", func->name);
     for (size_t i = 0; i < func->insn_count; i++) {
         const struct ptx_insn *mul = &func->insns[i];
-        if ((mul->op == PTX_OP_MUL_F32 || mul->op == PTX_OP_MUL_F64) && is_unsuffixed(mul) &&
-            mul->opnd[0].kind == OPND_REG)
+        if (is_product(mul->op) && is_unsuffixed(mul) && mul->opnd[0].kind == OPND_REG)
             product[mul->opnd[0].reg] = true;
     }
     for (size_t i = 0; i < func->insn_count; i++) {
         const struct ptx_insn *add = &func->insns[i];
-        bool adds = add->op == PTX_OP_ADD_F32 || add->op == PTX_OP_SUB_F32 ||
-                    add->op == PTX_OP_ADD_F64 || add->op == PTX_OP_SUB_F64;
-        if (!adds || !is_unsuffixed(add))
+        if (!is_sum(add->op) || !is_unsuffixed(add))
             continue;
         bool fed = false;
         for (int k = 1; k <= 2; k++)

@@ -32,7 +32,7 @@ char operand_letter(const struct ptx_insn *in, unsigned g) {
 }
 
 bool operand_is_dest(char letter) {
-    return letter && strchr("dDeprvxk", letter);
+    return letter && strchr("dDeiprtvwxk", letter);
 }
 
 uint32_t row_bytes(enum ptx_type type) {

@@ -1,5 +1,6 @@
 /* simd_cvt.c - cvt: the frequent conversions over lanes, all others one by one through cvt.c. */
 #include "device/ptx/cvt.h"
+#include "device/ptx/half.h"
 #include "device/ptx/simd.h"
 
 /* ---- any conversion -------------------------------------------------------------------------- */
@@ -60,6 +61,56 @@ ALWAYS const struct xinsn *cvt_sat_f32(struct warp *w, const struct xinsn *x, bo
 VARIANTS(cvt_sat_f32, _keep, false)
 VARIANTS(cvt_sat_f32, _ftz, true)
 
+/* ---- f16 and bf16 ---------------------------------------------------------------------------- */
+
+CVT(cvt_f16_f32, u32a, u32a, f32_to_f16(a))
+CVT(cvt_bf16_f32, u32a, u32a, f32_to_bf16(a))
+CVT(cvt_f32_f16, u32a, u32a, f16_to_f32(a & 0xffff))
+CVT(cvt_f32_bf16, u32a, u32a, a << 16)
+
+/* The first source becomes the high half. */
+#define PAIR(name, f)                                                                     \
+    ALWAYS const struct xinsn *name(struct warp *w, const struct xinsn *x, bool masked) { \
+        const u32a *pa = ROW(u32a, x->a), *pb = ROW(u32a, x->b);                          \
+        LANE_RESULT(u32a, x->d, f(pa[i]) << 16 | f(pb[i]));                               \
+        return x + 1;                                                                     \
+    }                                                                                     \
+    VARIANTS(name, )
+PAIR(cvt_f16x2_f32, f32_to_f16)
+PAIR(cvt_bf16x2_f32, f32_to_bf16)
+
+ALWAYS const struct xinsn *cvt_pair_any(struct warp *w, const struct xinsn *x, bool masked) {
+    FOR_LANES(i, MASK_OF(w, x, masked)) {
+        uint64_t high = cvt_lane(row32(w, x->a)[i], x->insn);
+        uint64_t low = cvt_lane(row32(w, x->b)[i], x->insn);
+        row32(w, x->d)[i] = (uint32_t)(high << 16 | low);
+    }
+    return x + 1;
+}
+VARIANTS(cvt_pair_any, )
+
+DECLARE_BIND(cvt_pair) {
+    bool plain = in->mods.rnd == RND_RN && !in->mods.relu && !in->mods.satfinite;
+    if (!plain)
+        return USE(x, cvt_pair_any);
+    return in->type == PTX_F16X2 ? USE(x, cvt_f16x2_f32) : USE(x, cvt_bf16x2_f32);
+}
+
+static bool bind_half(struct xinsn *x, const struct ptx_insn *in) {
+    const struct ptx_mods *m = &in->mods;
+    if (m->ftz || m->sat || m->relu || m->satfinite || (x->dbits > 32) || (x->abits > 32))
+        return false;
+    if (in->type2 == PTX_F32 && m->rnd == RND_RN)
+        return in->type == PTX_F16    ? USE(x, cvt_f16_f32)
+               : in->type == PTX_BF16 ? USE(x, cvt_bf16_f32)
+                                      : false;
+    if (in->type == PTX_F32)
+        return in->type2 == PTX_F16    ? USE(x, cvt_f32_f16)
+               : in->type2 == PTX_BF16 ? USE(x, cvt_f32_bf16)
+                                       : false;
+    return false;
+}
+
 static bool bind_int(struct xinsn *x, const struct ptx_insn *in) {
     unsigned to = ptx_type_bits(in->type), from = ptx_type_bits(in->type2);
     if (in->mods.sat || x->abits == 16 || x->dbits != to || x->abits != from)
@@ -74,8 +125,9 @@ static bool bind_int(struct xinsn *x, const struct ptx_insn *in) {
 }
 
 DECLARE_BIND(cvt) {
-    bool from_float = in->type2 == PTX_F32 || in->type2 == PTX_F64;
-    bool to_float = in->type == PTX_F32 || in->type == PTX_F64;
+    bool from_float = in->type2 >= PTX_F16, to_float = in->type >= PTX_F16;
+    if (bind_half(x, in))
+        return true;
     if (!from_float && !to_float && bind_int(x, in))
         return true;
     if (in->type == PTX_F32 && in->type2 == PTX_F32 && in->mods.sat && in->mods.rnd == RND_NONE)

@@ -16,6 +16,8 @@ static unsigned source_count(enum ptx_op op) {
     case PTX_OP_SUB_F32:
     case PTX_OP_MUL_F32:
     case PTX_OP_DIV_F32:
+    case PTX_OP_DIV_APPROX_F32:
+    case PTX_OP_DIV_FULL_F32:
     case PTX_OP_ADD_F64:
     case PTX_OP_SUB_F64:
     case PTX_OP_MUL_F64:
@@ -58,6 +60,8 @@ static bool is_nonzero(enum ptx_op op, double a, double b, double c) {
     case PTX_OP_MUL_F32: return a != 0 && b != 0;
     case PTX_OP_FMA_F32:
     case PTX_OP_MAD_F32: return a * b + c != 0;
+    case PTX_OP_DIV_APPROX_F32:
+    case PTX_OP_DIV_FULL_F32:
     case PTX_OP_DIV_F32: return a != 0 && isfinite(b);
     case PTX_OP_RCP_F32:
     case PTX_OP_RCPA_F32:

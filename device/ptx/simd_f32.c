@@ -502,3 +502,48 @@ DECLARE_BIND(testp_f32) {
     x->imm = in->mods.mode;
     return in->mods.mode >= MODE_FINITE && USE(x, testp);
 }
+
+/* ---- division through the reciprocal --------------------------------------------------------- */
+
+static float scaled(float v, float by, bool ftz) {
+    v *= by;
+    return ftz && fabsf(v) < 0x1p-126f ? copysignf(0, v) : v;
+}
+
+/*
+ * What ptxas makes of div.approx and div.full (sm_90): without .ftz both scale a subnormal divisor
+ * and its dividend by 2^24; full brings a divisor above 2^126 and its dividend down by 4, so that
+ * the reciprocal stays normal.  Then one product, rounded to nearest.
+ */
+static uint32_t div_approx(uint32_t a, uint32_t b, bool full, bool ftz) {
+    float x, y, r;
+    memcpy(&x, &a, 4);
+    memcpy(&y, &b, 4);
+    if (ftz) {
+        x = scaled(x, 1, true);
+        y = scaled(y, 1, true);
+    }
+    float by = full && fabsf(y) > 0x1p126f ? 0.25f : !ftz && fabsf(y) < 0x1p-126f ? 0x1p24f : 1;
+    x = scaled(x, by, ftz);
+    y = scaled(y, by, ftz);
+    memcpy(&b, &y, 4);
+    b = mufu_rcp(b);
+    memcpy(&r, &b, 4);
+    double product = (double)x * (double)r; /* exact */
+    if (ftz && fabs(product) < 0x1.ffffffp-127)
+        product = copysign(0, product);
+    r = (float)product;
+    memcpy(&a, &r, 4);
+    return r != r ? 0x7fffffffu : a;
+}
+
+ALWAYS const struct xinsn *div_lanes(struct warp *w, const struct xinsn *x, bool masked) {
+    bool full = x->insn->mods.full, ftz = x->insn->mods.ftz;
+    FOR_LANES(i, MASK_OF(w, x, masked))
+    row32(w, x->d)[i] = div_approx(row32(w, x->a)[i], row32(w, x->b)[i], full, ftz);
+    return x + 1;
+}
+VARIANTS(div_lanes, )
+DECLARE_BIND(div_approx_f32) {
+    return in->type == PTX_F32 && USE(x, div_lanes);
+}

@@ -264,3 +264,47 @@ DECLARE_BIND(atom) {
         return false;
     return op != ATOM_NONE && op != ATOM_POPC && USE(x, atomic_any);
 }
+
+/* ---- cp.async: PTX ISA 9.7.9.25.3 ------------------------------------------------------------ */
+
+/*
+ * The copy happens at once, which is one of the orders that the ISA allows; waiting has nothing to
+ * do.  A kernel that forgets to wait is therefore not found out.
+ */
+ALWAYS const struct xinsn *cp_async(struct warp *w, const struct xinsn *x, bool masked) {
+    const struct ptx_operand *from = &x->insn->opnd[x->insn->first[1]];
+    struct xinsn source = *x;
+    source.space = SPACE_GLOBAL;
+    source.a = x->b;
+    source.imm = (uint64_t)from->offset;
+    source.flags = X_ADDR64;
+    source.slot = x->slot + 1;
+    uint32_t lanes = MASK_OF(w, x, masked);
+    uint8_t rows[LANES][16] = {{0}};
+    unsigned size[LANES], have[LANES];
+    FOR_LANES(i, lanes) {
+        size[i] = x->esize;
+        have[i] = x->insn->group_count > 3 ? row32(w, x->c)[i] : x->esize;
+        have[i] = have[i] < size[i] ? have[i] : size[i];
+    }
+    if (!lanes)
+        return x + 1;
+    if (!mem_read_rows(w, &source, lanes, have, rows) || !mem_write_rows(w, x, lanes, size, rows))
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    return x + 1;
+}
+VARIANTS(cp_async, )
+DECLARE_BIND(cp_async) {
+    x->esize = (uint8_t)in->opnd[in->first[2]].imm;
+    return USE(x, cp_async);
+}
+
+ALWAYS const struct xinsn *createpolicy(struct warp *w, const struct xinsn *x, bool masked) {
+    LANE_RESULT(u64a, x->d, (uint64_t)0);
+    return x + 1;
+}
+VARIANTS(createpolicy, )
+DECLARE_BIND(createpolicy) {
+    (void)in;
+    return USE(x, createpolicy);
+}

@@ -261,9 +261,85 @@ VARIANTS(match, _all32, false, true)
 VARIANTS(match, _all64, true, true)
 DECLARE_BIND(match) {
     bool wide = ptx_type_bits(in->type) > 32;
-    if (in->mods.mode == MODE_ANY)
+    if (in->op == PTX_OP_MATCH_ANY)
         return wide ? USE(x, match_any64) : USE(x, match_any32);
-    return in->mods.mode == MODE_ALL && (wide ? USE(x, match_all64) : USE(x, match_all32));
+    return wide ? USE(x, match_all64) : USE(x, match_all32);
+}
+
+/* ---- 8x8 matrices of 16-bit elements: PTX ISA 9.7.14.5 --------------------------------------- */
+
+/*
+ * Lane t holds elements 2 (t % 4) and the next of row t / 4, or of column t / 4 with .trans.  Row r
+ * of matrix k lies at the address of lane 8 k + r.
+ */
+static uint8_t *element(uint8_t rows[LANES][16], unsigned matrix, unsigned lane, unsigned which,
+                        bool trans) {
+    unsigned major = lane / 4, minor = lane % 4 * 2 + which;
+    return trans ? &rows[matrix * 8 + minor][major * 2] : &rows[matrix * 8 + major][minor * 2];
+}
+
+static void get_fragment(u32a *row, uint8_t rows[LANES][16], unsigned matrix, bool trans) {
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        uint16_t low, high;
+        memcpy(&low, element(rows, matrix, lane, 0, trans), 2);
+        memcpy(&high, element(rows, matrix, lane, 1, trans), 2);
+        row[lane] = low | (uint32_t)high << 16;
+    }
+}
+
+static void put_fragment(uint8_t rows[LANES][16], const u32a *row, unsigned matrix, bool trans) {
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        uint16_t low = (uint16_t)row[lane], high = (uint16_t)(row[lane] >> 16);
+        memcpy(element(rows, matrix, lane, 0, trans), &low, 2);
+        memcpy(element(rows, matrix, lane, 1, trans), &high, 2);
+    }
+}
+
+static const unsigned row_bytes_all[LANES] = {16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+                                              16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+                                              16, 16, 16, 16, 16, 16, 16, 16, 16, 16};
+
+ALWAYS const struct xinsn *ldmatrix(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->e);
+    uint8_t rows[LANES][16];
+    if (!mem_read_rows(w, x, ~0u >> (LANES - 8 * x->vec), row_bytes_all, rows))
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    for (unsigned k = 0; k < x->vec; k++)
+        get_fragment(row32(w, x->list[k]), rows, k, x->insn->mods.trans);
+    return x + 1;
+}
+VARIANTS(ldmatrix, )
+DECLARE_BIND(ldmatrix) {
+    (void)in;
+    return USE(x, ldmatrix);
+}
+
+ALWAYS const struct xinsn *stmatrix(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->e);
+    uint8_t rows[LANES][16];
+    for (unsigned k = 0; k < x->vec; k++)
+        put_fragment(rows, row32(w, x->list[k]), k, x->insn->mods.trans);
+    if (!mem_write_rows(w, x, ~0u >> (LANES - 8 * x->vec), row_bytes_all, rows))
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    return x + 1;
+}
+VARIANTS(stmatrix, )
+DECLARE_BIND(stmatrix) {
+    (void)in;
+    return USE(x, stmatrix);
+}
+
+ALWAYS const struct xinsn *movmatrix(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->e);
+    uint8_t rows[LANES][16];
+    put_fragment(rows, row32(w, x->a), 0, false);
+    get_fragment(row32(w, x->d), rows, 0, true);
+    return x + 1;
+}
+VARIANTS(movmatrix, )
+DECLARE_BIND(movmatrix) {
+    (void)in;
+    return USE(x, movmatrix);
 }
 
 static uint32_t combine(enum ptx_atom op, bool is_signed, uint32_t a, uint32_t b) {

@@ -26,7 +26,7 @@ int report(void) {
 static size_t make_text(char *text, size_t room, const struct job *j) {
     return (size_t)snprintf(
         text, room,
-        ".version 8.6\n.target sm_80\n.address_size 64\n%s\n"
+        ".version 8.6\n.target sm_90\n.address_size 64\n%s\n"
         ".visible .entry k(.param .u64 p_out, .param .u64 p_in, .param .u32 p_n)\n{\n"
         ".reg .pred %%p<10>;\n.reg .b16 %%h<10>;\n.reg .b32 %%r<30>;\n.reg .b64 %%d<20>;\n"
         ".reg .f32 %%f<10>;\n%s\n"

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <mpfr.h>
+
 #include "device/ptx/ptx.h"
 
 struct row_case;
@@ -22,7 +24,8 @@ typedef uint64_t reference_fn(const struct row_case *c, const uint64_t in[4]);
  * insn: text over %w0..%w3 (32 bits), %d0..%d3 (64), %h0..%h3 (16), %p0..%p3 (predicates: operand
  *       is odd) and the results %wr, %dr, %hr, %pr, %qr.
  * out:  w, d, h or p (pr), q (pr + 2 qr).
- * in:   what operands to try: f, F single, double; w, d, h integers; s small numbers; p predicates.
+ * in:   what operands to try: f, F single, double; e, E f16, a pair of them; b, B bf16 likewise;
+ *       w, d, h integers; s small numbers; p predicates.  One operand of e, E, b or B: all of them.
  */
 struct row_case {
     enum ptx_op op;
@@ -38,7 +41,8 @@ struct row_list {
     const struct row_case *cases;
     size_t count;
 };
-extern const struct row_list rows_f32, rows_f64, rows_int, rows_bits, rows_cvt, rows_compare;
+extern const struct row_list rows_f32, rows_f64, rows_int, rows_bits, rows_cvt, rows_compare,
+    rows_half, rows_half_cvt;
 
 /* ---- shared by references: rows_ref.c -------------------------------------------------------- */
 
@@ -53,6 +57,20 @@ uint32_t ref_f32(int op, uint32_t a, uint32_t b, uint32_t c, int rnd);
 uint64_t ref_f64(int op, uint64_t a, uint64_t b, uint64_t c, int rnd);
 /* Is the f32 result, rounded to 24 bits with any exponent, below 2^-126? */
 bool ref_is_tiny(int op, uint32_t a, uint32_t b, uint32_t c, int rnd);
+
+/* A format of at most 64 bits; last: exponent of the last place of subnormals. */
+struct ref_format {
+    int bits, fraction, last;
+    uint64_t infinity;
+};
+extern const struct ref_format ref_f16, ref_bf16, ref_tf32, ref_binary32, ref_binary64;
+enum { REF_RNA = 4 }; /* after REF_RP: to nearest, ties away from zero */
+void ref_set(mpfr_ptr x, const struct ref_format *f, uint64_t bits);
+/* x, which is exact and not NaN, rounded once. */
+uint64_t ref_round(mpfr_srcptr x, const struct ref_format *f, int rnd);
+bool ref_is_nan(const struct ref_format *f, uint64_t bits);
+#define REF_PRECISION 700 /* bits that hold any sum of products of bf16 */
+
 void ref_free(void); /* MPFR's caches */
 
 #endif

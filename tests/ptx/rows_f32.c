@@ -1,4 +1,5 @@
 /* rows_f32.c - single precision: MPFR for what rounds, bit rules for what does not. */
+#include "device/ptx/mufu.h"
 #include "tests/ptx/rows.h"
 
 /* a: operation, b: rounding, c: 1 ftz, 2 sat. */
@@ -49,6 +50,21 @@ static uint64_t extreme(const struct row_case *k, const uint64_t in[4]) {
     int64_t ka = a >> 31 ? -(int64_t)(a & 0x7fffffffu) - 1 : (int64_t)a;
     int64_t kb = b >> 31 ? -(int64_t)(b & 0x7fffffffu) - 1 : (int64_t)b;
     return (k->a ? ka > kb : ka < kb) ? a : b;
+}
+
+/* a * rcp(b) with the operands scaled alike first (a: 1 for div.full, c: 1 ftz). */
+static uint64_t through_reciprocal(const struct row_case *k, const uint64_t in[4]) {
+    const struct row_case product = {.a = REF_MUL, .b = REF_RN, .c = k->c};
+    uint64_t v[4] = {in[0] & 0xffffffffu, in[1] & 0xffffffffu, 0, 0};
+    uint32_t size = (uint32_t)v[1] & 0x7fffffffu, scale = 0x3f800000u;
+    if (k->a && size > 0x7e800000u && size <= 0x7f800000u)
+        scale = 0x3e800000u; /* 2^-2 */
+    else if (size < 0x00800000u && !k->c)
+        scale = 0x4b800000u; /* 2^24 */
+    for (int i = 0; i < 2; i++)
+        if (scale != 0x3f800000u)
+            v[i] = arithmetic(&product, (uint64_t[4]){v[i], scale, 0, 0});
+    return arithmetic(&product, (uint64_t[4]){v[0], mufu_rcp((uint32_t)v[1]), 0, 0});
 }
 
 static uint64_t class_of(const struct row_case *k, const uint64_t in[4]) {
@@ -104,6 +120,13 @@ static const struct row_case cases[] = {
     {PTX_OP_MAX_F32, "max.ftz.f32 %wr, %w0, %w1;", "w", "ff", extreme, 1, 0, 1},
     {PTX_OP_MAX_F32, "max.NaN.f32 %wr, %w0, %w1;", "w", "ff", extreme, 1, 0, 2},
     {PTX_OP_MAX_F32, "max.ftz.NaN.f32 %wr, %w0, %w1;", "w", "ff", extreme, 1, 0, 3},
+    {PTX_OP_DIV_APPROX_F32, "div.approx.f32 %wr, %w0, %w1;", "w", "ff", through_reciprocal, 0, 0,
+     0},
+    {PTX_OP_DIV_APPROX_F32, "div.approx.ftz.f32 %wr, %w0, %w1;", "w", "ff", through_reciprocal, 0,
+     0, 1},
+    {PTX_OP_DIV_FULL_F32, "div.full.f32 %wr, %w0, %w1;", "w", "ff", through_reciprocal, 1, 0, 0},
+    {PTX_OP_DIV_FULL_F32, "div.full.ftz.f32 %wr, %w0, %w1;", "w", "ff", through_reciprocal, 1, 0,
+     1},
     {PTX_OP_TESTP_F32, "testp.finite.f32 %pr, %w0;", "p", "f", class_of, 0, 0, 0},
     {PTX_OP_TESTP_F32, "testp.infinite.f32 %pr, %w0;", "p", "f", class_of, 1, 0, 0},
     {PTX_OP_TESTP_F32, "testp.number.f32 %pr, %w0;", "p", "f", class_of, 2, 0, 0},

@@ -84,6 +84,61 @@ bool ref_is_tiny(int op, uint32_t a, uint32_t b, uint32_t c, int rnd) {
     return r != 0 && r < 0x1p-126 && r > -0x1p-126;
 }
 
+/* ---- any format, one rounding ---------------------------------------------------------------- */
+
+const struct ref_format ref_f16 = {16, 10, -24, 0x7c00}, ref_bf16 = {16, 7, -133, 0x7f80},
+                        ref_tf32 = {19, 10, -136, 0x3fc00},
+                        ref_binary32 = {32, 23, -149, 0x7f800000u},
+                        ref_binary64 = {64, 52, -1074, 0x7ff0000000000000u};
+
+static uint64_t magnitude(const struct ref_format *f, uint64_t bits) {
+    return bits & (((uint64_t)1 << (f->bits - 1)) - 1);
+}
+
+bool ref_is_nan(const struct ref_format *f, uint64_t bits) {
+    return magnitude(f, bits) > f->infinity;
+}
+
+void ref_set(mpfr_ptr x, const struct ref_format *f, uint64_t bits) {
+    uint64_t m = magnitude(f, bits), e = m >> f->fraction;
+    uint64_t significand = m & (((uint64_t)1 << f->fraction) - 1);
+    if (e)
+        significand |= (uint64_t)1 << f->fraction;
+    mpfr_set_ui_2exp(x, significand, f->last + (e ? (mpfr_exp_t)e - 1 : 0), MPFR_RNDN);
+    if (m == f->infinity)
+        mpfr_set_inf(x, 1);
+    if (m > f->infinity)
+        mpfr_set_nan(x);
+    mpfr_setsign(x, x, bits >> (f->bits - 1) & 1, MPFR_RNDN);
+}
+
+uint64_t ref_round(mpfr_srcptr x, const struct ref_format *f, int rnd) {
+    bool negative = mpfr_signbit(x);
+    uint64_t sign = negative ? (uint64_t)1 << (f->bits - 1) : 0;
+    if (mpfr_zero_p(x) || mpfr_inf_p(x))
+        return sign | (mpfr_zero_p(x) ? 0 : f->infinity);
+    long unit = mpfr_get_exp(x) - 1 - f->fraction;
+    unit = unit < f->last ? f->last : unit;
+    if (unit - f->last > 1 << 12)
+        unit = f->last + (1 << 12); /* far above any largest number */
+    mpfr_t n;
+    mpfr_init2(n, REF_PRECISION);
+    mpfr_mul_2si(n, x, -unit, MPFR_RNDN);
+    if (rnd == REF_RNA)
+        mpfr_round(n, n);
+    else
+        mpfr_rint(n, n, modes[rnd]);
+    mpfr_abs(n, n, MPFR_RNDN);
+    uint64_t bits = f->infinity;
+    if (mpfr_fits_ulong_p(n, MPFR_RNDN))
+        bits = ((uint64_t)(unit - f->last) << f->fraction) + mpfr_get_ui(n, MPFR_RNDN);
+    mpfr_clear(n);
+    bool keep = rnd == REF_RZ || rnd == (negative ? REF_RP : REF_RM);
+    if (bits >= f->infinity)
+        bits = f->infinity - keep;
+    return sign | bits;
+}
+
 void ref_free(void) {
     mpfr_free_cache();
 }

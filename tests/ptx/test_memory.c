@@ -223,7 +223,119 @@ static void test_alignment(void) {
     job_fault("misaligned shared", &shared, FAULT_MISALIGNED);
 }
 
+/* ---- cp.async, ldmatrix, stmatrix, movmatrix, cache policies --------------------------------- */
+
+static uint8_t ramp_byte(size_t i) {
+    return ((const uint8_t *)ramp)[i];
+}
+static uint16_t ramp_half(unsigned row, unsigned i) {
+    return (uint16_t)(ramp_byte(row * 16 + i * 2) | ramp_byte(row * 16 + i * 2 + 1) << 8);
+}
+
+static void test_cp_async(void) {
+    struct job j = {
+        .threads = 32,
+        .in = ramp,
+        .in_words = 1024,
+        .declare = ".shared .align 16 .b8 s[1024];",
+        .body = "mul.wide.u32 %d3, %r1, 16;\nadd.u64 %d4, %d1, %d3;\nmov.u32 %r4, s;\n"
+                "shl.b32 %r5, %r1, 4;\nadd.u32 %r6, %r4, %r5;\nmin.u32 %r7, %r1, 16;\n"
+                "cp.async.cg.shared.global [%r6 + 0], [%d4 + 0], 0x10, %r7;\n"
+                "cp.async.commit_group;\n"
+                "cp.async.ca.shared.global.L2::128B [%r6+512], [%d4+16], 4;\n"
+                "cp.async.ca.shared::cta.global [%r6+520], [%d4+8], 8, 5;\n"
+                "cp.async.ca.shared.global [%r6+516], [%d4], 4, 0;\n"
+                "cp.async.commit_group;\ncp.async.wait_group 0;\ncp.async.wait_all;\n"
+                "bar.sync 0;\nxor.b32 %r8, %r5, 16;\nadd.u32 %r8, %r8, %r4;\n"
+                "ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r8];\nadd.u64 %d5, %d0, %d3;\n"
+                "st.global.v4.u32 [%d5], {%r10, %r11, %r12, %r13};\n"
+                "ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r8+512];\n"
+                "st.global.v4.u32 [%d5+512], {%r10, %r11, %r12, %r13};\n"};
+    job_clean("cp.async", &j);
+    const uint8_t *got = (const uint8_t *)out;
+    for (unsigned t = 0; t < 32; t++) {
+        unsigned from = t ^ 1, have = from < 16 ? from : 16;
+        for (unsigned i = 0; i < 16; i++) {
+            size_t at = (size_t)from * 16 + i;
+            CHECK_EQ(got[t * 16 + i], i < have ? ramp_byte(at) : 0, "cp.async.cg");
+            uint8_t want = i < 4               ? ramp_byte(at + 16)
+                           : i >= 8 && i < 13 ? ramp_byte(at)
+                                               : 0;
+            CHECK_EQ(got[512 + t * 16 + i], want, "cp.async.ca");
+        }
+    }
+}
+
+static void test_matrices(void) {
+    struct job j = {
+        .threads = 32,
+        .in = ramp,
+        .in_words = 1024,
+        .shadow = true,
+        .declare = ".shared .align 16 .b8 s[1536];",
+        .body = "mul.wide.u32 %d3, %r1, 16;\nadd.u64 %d4, %d1, %d3;\nmov.u32 %r4, s;\n"
+                "shl.b32 %r5, %r1, 4;\nadd.u32 %r6, %r4, %r5;\n"
+                "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d4];\n"
+                "st.shared.v4.u32 [%r6], {%r10, %r11, %r12, %r13};\nbar.sync 0;\n"
+                "mul.lo.u32 %r7, %r1, 5;\nand.b32 %r7, %r7, 31;\nshl.b32 %r7, %r7, 4;\n"
+                "add.u32 %r7, %r7, %r4;\n"
+                "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r7];\n"
+                "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r14, %r15}, [%r7];\n"
+                "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r16}, [%r7];\n"
+                "movmatrix.sync.aligned.m8n8.trans.b16 %r17, %r16;\n"
+                "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r6+512], {%r10, %r11, %r12, %r13};\n"
+                "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r6+1024], {%r10, %r11};\n"
+                "bar.sync 0;\n"
+                "ld.shared.v4.u32 {%r18, %r19, %r20, %r21}, [%r6+512];\nand.b32 %r8, %r5, 255;\n"
+                "add.u32 %r8, %r8, %r4;\nld.shared.v4.u32 {%r22, %r23, %r24, %r25}, [%r8+1024];\n"
+                "shl.b64 %d3, %d3, 2;\nadd.u64 %d5, %d0, %d3;\n"
+                "st.global.v4.u32 [%d5], {%r10, %r11, %r12, %r13};\n"
+                "st.global.v4.u32 [%d5+16], {%r14, %r15, %r16, %r17};\n"
+                "st.global.v4.u32 [%d5+32], {%r18, %r19, %r20, %r21};\n"
+                "st.global.v4.u32 [%d5+48], {%r22, %r23, %r24, %r25};\n"};
+    job_clean("ldmatrix, stmatrix, movmatrix", &j);
+    for (unsigned t = 0; t < 32; t++) {
+        uint32_t want[16] = {0};
+        for (unsigned e = 0; e < 2; e++) {
+            unsigned r = t / 4, c = t % 4 * 2 + e, shift = 16 * e;
+            for (unsigned k = 0; k < 4; k++)
+                want[k] |= (uint32_t)ramp_half((8 * k + r) * 5 % 32, c) << shift;
+            for (unsigned k = 0; k < 2; k++)
+                want[4 + k] |= (uint32_t)ramp_half((8 * k + c) * 5 % 32, r) << shift;
+            want[7] |= (uint32_t)ramp_half(c * 5 % 32, r) << shift;
+        }
+        want[6] = want[0];
+        for (unsigned i = 0; i < 8; i++) {
+            want[8 + i / 2] |= (uint32_t)ramp_half(t * 5 % 32, i) << 16 * (i % 2);
+            want[12 + i / 2] |= (uint32_t)ramp_half((t % 16 / 8 * 8 + i) * 5 % 32, t % 8)
+                                << 16 * (i % 2);
+        }
+        for (unsigned i = 0; i < 16; i++)
+            CHECK_EQ(out[t * 16 + i], want[i], "matrices");
+    }
+}
+
+static void test_cache_policy(void) {
+    struct job j = {
+        .threads = 32,
+        .in = ramp,
+        .in_words = 1024,
+        .body = "createpolicy.fractional.L2::evict_first.b64 %d4, 1.0;\n"
+                "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %d5, 0f3F000000;\n"
+                "mul.wide.u32 %d3, %r1, 8;\nadd.u64 %d3, %d3, %d1;\n"
+                "ld.global.L1::evict_first.L2::cache_hint.v2.b32 {%r4, %r5}, [ %d3 + 0 ], %d4;\n"
+                "ld.global.L1::evict_last.L2::cache_hint.b16 %h1, [%d3+2], %d5;\n"
+                "cvt.u32.u16 %r6, %h1;\nadd.u32 %r4, %r4, %r5;\nadd.u32 %r4, %r4, %r6;\n"
+                "st.global.L1::evict_last.L2::cache_hint.b32 [%d2], %r4, %d5;\n"};
+    job_clean("cache policies", &j);
+    for (unsigned t = 0; t < 32; t++)
+        CHECK_EQ(out[t], ramp[2 * t] + ramp[2 * t + 1] + (ramp[2 * t] >> 16), "cache policies");
+}
+
 static void test_results(void) {
+    test_cp_async();
+    test_matrices();
+    test_cache_policy();
     test_widths();
     test_vectors();
     test_spaces();

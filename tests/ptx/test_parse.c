@@ -61,6 +61,14 @@ static const struct refusal {
     {"add.s32 %r1, %r2, 99999999999999999999;", ERR_SYNTAX, "6:19: number needs more than 64 bits"},
     {"add.s32 %r1, %r2, 0xG;", ERR_SYNTAX, "6:19: malformed number"},
     {"setp.lt.f32 %r1, %f1, %f2;", ERR_SYNTAX, "6:13: expected a predicate register, found '%r1'"},
+    {"add.sat.bf16 %rs1, %rs2, %rs3;", ERR_UNSUPPORTED, "6:8: type not allowed here: '.bf16' on 'add'"},
+    {"add.rz.f16 %rs1, %rs2, %rs3;", ERR_UNSUPPORTED, "6:7: type not allowed here: '.f16' on 'add'"},
+    {"fma.rn.sat.relu.f16 %rs1, %rs2, %rs3, %rs1;", ERR_UNSUPPORTED, "6:11: modifier not allowed"},
+    {"max.xorsign.f16 %rs1, %rs2, %rs3;", ERR_UNSUPPORTED, "6:1: a modifier is missing"},
+    {"add.f16 %rs1, %rs2, 0x3c00;", ERR_SYNTAX, "6:21: expected a register, found '0x3c00'"},
+    {"cvt.f16.f32 %rs1, %f1;", ERR_UNSUPPORTED, "6:1: a modifier is missing after 'cvt'"},
+    {"cp.async.cg.shared.global [%r1], [%rd1], 8;", ERR_SYNTAX, "6:42: expected 16, found '8'"},
+    {"match.any.sync.b32 %r1|%p1, %r2, %r3;", ERR_SYNTAX, "6:23: expected ','"},
     {"setp.f32 %p1, %f1, %f2;", ERR_UNSUPPORTED, "6:1: a modifier is missing after 'setp'"},
     {"@%r1 ret;", ERR_SYNTAX, "6:2: expected a predicate register, found '%r1'"},
     {"bra nowhere;", ERR_SYNTAX, "6:5: no label 'nowhere' in this function"},
@@ -237,6 +245,9 @@ static void test_ambiguous(void) {
         {"mul.rn.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5;", 0},
         {"mul.f32 %f1, %f2, %f3; add.rn.f32 %f4, %f1, %f5;", 0},
         {"mul.f32 %f1, %f2, %f3; add.f32 %f4, %f2, %f5;", 0},
+        {"mul.f16 %rs1, %rs2, %rs3; add.f16 %rs2, %rs1, %rs3;", 1},
+        {"mul.bf16x2 %r1, %r2, %r3; sub.bf16x2 %r2, %r1, %r3;", 1},
+        {"mul.rn.f16x2 %r1, %r2, %r3; add.rn.f16x2 %r2, %r1, %r3;", 0},
         {"mul.f64 %fd1, %fd2, %fd3; add.f64 %fd2, %fd1, %fd1;", 1},
         {"mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5; add.f32 %f6, %f5, %f1;", 2},
     };
@@ -257,6 +268,9 @@ static void test_damage(void) {
     char *good = wrap(REGS ".shared .align 4 .b8 s[1024];\n.loc 1 3 1, function_name $info, inlined_at 1 2 3\n"
                       "{ .reg .pred p; setp.lt.and.f32 p|%p1, %f1, 0f3F800000, !%p2; }\n"
                       "@%p1 bra.uni L; ld.param.u64 %rd1, [px]; cvta.to.global.u64 %rd2, %rd1;\n"
+                      "fma.rn.relu.f16x2 %r1, %r2, %r3, %r4; cvt.rn.bf16x2.f32 %r1, %f1, %f2;\n"
+                      "cp.async.cg.shared.global [%r1], [%rd2], 16, %r2; cp.async.wait_group 0;\n"
+                      "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%r3];\n"
                       "atom.global.add.f32 %f1, [%rd2], %f2; bar.sync 0; L: ret;");
     size_t size = strlen(good);
     struct ptx_module *m;

@@ -4,6 +4,9 @@
  *   test_rows              on the emulator, on every x86-64 level of this machine
  *   test_rows --device D [N]   on device D (cuda:0: is the reference what the hardware does?);
  *                          show up to N differences of each case; 77 if there is no such GPU
+ *   test_rows --twin D M [WORD]   the emulator against device D, M times 65536 operand tuples for
+ *                          each 16-bit case and div.approx, div.full; with WORD: each case that
+ *                          contains it
  *
  * Also: every row has a case here or is named in elsewhere.h with a test that checks that it runs
  * the row, and each case is indeed parsed as its row.
@@ -18,8 +21,9 @@
 #include "tests/ptx/gpu.h"
 #include "tests/ptx/rows.h"
 
-static const struct row_list *const lists[] = {&rows_f32,  &rows_f64, &rows_int,
-                                               &rows_bits, &rows_cvt, &rows_compare};
+static const struct row_list *const lists[] = {&rows_f32,  &rows_f64,     &rows_int,
+                                               &rows_bits, &rows_cvt,     &rows_compare,
+                                               &rows_half, &rows_half_cvt};
 
 static unsigned failures, checks, show = 3;
 
@@ -85,6 +89,18 @@ static const uint64_t special_int[] = {0,
                                        0xffffff7fffffffff,
                                        0x8000008000000000};
 
+static const uint64_t special_f16[] = {
+    0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x83ff, 0x0400, 0x8400, 0x0200, 0x0401, 0x3c00,
+    0xbc00, 0x3c01, 0x3bff, 0x3800, 0xb800, 0x3e00, 0x4100, 0xc100, 0x4000, 0x6400, 0x6401,
+    0x6800, 0x7800, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7fff, 0x7e12, 0xfe01, 0x7c01, 0xfd23,
+    0x1400, 0x1000, 0x07ff, 0x1c07, 0x1c08, 0x4800, 0x0c00, 0x2fff, 0x5bff, 0x58ff, 0xd800};
+
+static const uint64_t special_bf16[] = {
+    0x0000, 0x8000, 0x0001, 0x8001, 0x007f, 0x807f, 0x0080, 0x8080, 0x0040, 0x0081, 0x3f80,
+    0xbf80, 0x3f81, 0x3f7f, 0x3f00, 0xbf00, 0x3fc0, 0x4020, 0xc020, 0x4000, 0x4300, 0x4301,
+    0x4380, 0x7f00, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fff, 0x7fc1, 0xffd2, 0x7f81, 0xffa3,
+    0x3b80, 0x3b81, 0x4100, 0x1a80, 0x2000, 0x5f80, 0x00ff, 0x477f, 0x4f00, 0xcf00, 0x5f00};
+
 static const uint64_t small[] = {0,  1,  2,  7,  8,  15, 16,  17,  31,  32,  33,  40,
                                  47, 48, 63, 64, 65, 96, 127, 128, 200, 255, 256, 0xffffffff};
 
@@ -92,6 +108,10 @@ static size_t special_count(char kind) {
     switch (kind) {
     case 'f': return COUNT(special_f32);
     case 'F': return COUNT(special_f64);
+    case 'e':
+    case 'E': return COUNT(special_f16);
+    case 'b':
+    case 'B': return COUNT(special_bf16);
     case 's': return COUNT(small);
     case 'p': return 2;
     default: return COUNT(special_int);
@@ -102,6 +122,10 @@ static uint64_t special(char kind, size_t i) {
     switch (kind) {
     case 'f': return special_f32[i];
     case 'F': return special_f64[i];
+    case 'e': return special_f16[i];
+    case 'E': return special_f16[i] | special_f16[(i * 7 + 3) % COUNT(special_f16)] << 16;
+    case 'b': return special_bf16[i];
+    case 'B': return special_bf16[i] | special_bf16[(i * 7 + 3) % COUNT(special_bf16)] << 16;
     case 's': return small[i];
     case 'p': return i;
     default: return special_int[i];
@@ -118,6 +142,8 @@ static uint64_t random_operand(char kind, struct rng *rng, uint64_t near) {
             return (uint32_t)near ^ (any & 0x80ffffffu);
         if (kind == 'F')
             return near ^ (any & 0x801fffffffffffffu);
+        if (strchr("eEbB", kind))
+            return near ^ (any & (kind == 'e' || kind == 'E' ? 0x87ff87ffu : 0x80ff80ffu));
         return kind == 's' ? any % 70 : any >> (any % 64);
     default:
         if (kind == 's')
@@ -127,20 +153,26 @@ static uint64_t random_operand(char kind, struct rng *rng, uint64_t near) {
 }
 
 #define RANDOM_VECTORS 2048
-#define MAX_VECTORS 8192
+#define MAX_VECTORS 65536
 
 struct vectors {
     size_t count;
     uint64_t in[4][MAX_VECTORS];
 };
 
-static void make_vectors(struct vectors *v, const struct row_case *c, uint64_t seed) {
+static void make_vectors(struct vectors *v, const struct row_case *c, uint64_t seed,
+                         size_t random) {
     struct rng rng = rng_from_seed(seed);
     size_t inputs = strlen(c->in), product = 1;
     for (size_t k = 0; k < inputs && k < 2; k++)
         product *= special_count(c->in[k]);
     v->count = 0;
-    for (size_t i = 0; i < product + RANDOM_VECTORS && v->count < MAX_VECTORS; i++, v->count++) {
+    if (inputs == 1 && strchr("eEbB", c->in[0])) {
+        for (; v->count < 65536; v->count++)
+            v->in[0][v->count] = v->count | (v->count * 40503 & 0xffff) << 16;
+        return;
+    }
+    for (size_t i = 0; i < product + random && v->count < MAX_VECTORS; i++, v->count++) {
         size_t rest = i;
         for (size_t k = 0; k < 4; k++) {
             char kind = k < inputs ? c->in[k] : 'd';
@@ -192,17 +224,20 @@ static size_t make_kernel(char *text, size_t room, const struct row_case *c) {
     return (size_t)n;
 }
 
-static status_t run_kernel(uint64_t *got, struct device *dev, const struct row_case *c,
+static status_t load_kernel(struct dev_image **image, struct device *dev,
+                            const struct row_case *c) {
+    char text[8192];
+    return device_load(image, dev, c->insn, text, make_kernel(text, sizeof text, c));
+}
+
+static status_t run_kernel(uint64_t *got, struct device *dev, struct dev_image *image,
                            const struct vectors *v) {
     status_t st = OK;
-    char text[8192];
-    struct dev_image *image = NULL;
     struct dev_buf *buf[5] = {0};
     uint64_t address[5];
     uint32_t count = (uint32_t)v->count;
     const void *args[6] = {&address[0], &address[1], &address[2], &address[3], &address[4], &count};
     struct dev_run run;
-    TRY(device_load(&image, dev, c->insn, text, make_kernel(text, sizeof text, c)));
     for (int k = 0; k < 5; k++) {
         TRY(device_alloc(&buf[k], dev, v->count * 8));
         address[k] = buffer_address(buf[k]);
@@ -222,7 +257,6 @@ static status_t run_kernel(uint64_t *got, struct device *dev, const struct row_c
 done:
     for (int k = 0; k < 5; k++)
         buffer_free(buf[k]);
-    image_unload(image);
     return st;
 }
 
@@ -233,9 +267,12 @@ static uint64_t got[MAX_VECTORS];
 
 static void check_case(struct device *dev, const char *where, const struct row_case *c) {
     unsigned wrong = 0;
-    make_vectors(&vectors, c, 1);
+    make_vectors(&vectors, c, 1, RANDOM_VECTORS);
     checks++;
-    if (run_kernel(got, dev, c, &vectors) != OK) {
+    struct dev_image *image = NULL;
+    bool ran = load_kernel(&image, dev, c) == OK && run_kernel(got, dev, image, &vectors) == OK;
+    image_unload(image);
+    if (!ran) {
         printf("FAIL %s %s: %s\n", where, c->insn, status_message());
         failures++;
         return;
@@ -302,6 +339,67 @@ static void check_device(const char *name, const char *where) {
     device_close(dev);
 }
 
+/* ---- the emulator against a device ----------------------------------------------------------- */
+
+static uint64_t got_twin[MAX_VECTORS];
+
+static status_t run_twins(struct device *dev[2], const struct row_case *c, unsigned rounds,
+                          size_t *wrong, size_t *total) {
+    status_t st = OK;
+    struct dev_image *image[2] = {NULL, NULL};
+    bool exhaustive = strlen(c->in) == 1 && strchr("eEbB", c->in[0]);
+    for (int k = 0; k < 2; k++)
+        TRY(load_kernel(&image[k], dev[k], c));
+    for (unsigned r = 0; r < (exhaustive ? 1 : rounds); r++) {
+        make_vectors(&vectors, c, r + 1, MAX_VECTORS);
+        TRY(run_kernel(got, dev[0], image[0], &vectors));
+        TRY(run_kernel(got_twin, dev[1], image[1], &vectors));
+        *total += vectors.count;
+        for (size_t i = 0; i < vectors.count; i++)
+            if (got[i] != got_twin[i] && (*wrong)++ < show)
+                printf("  %s: operands %llx %llx %llx %llx: cpu %llx, device %llx\n", c->insn,
+                       (unsigned long long)vectors.in[0][i], (unsigned long long)vectors.in[1][i],
+                       (unsigned long long)vectors.in[2][i], (unsigned long long)vectors.in[3][i],
+                       (unsigned long long)got[i], (unsigned long long)got_twin[i]);
+    }
+done:
+    image_unload(image[0]);
+    image_unload(image[1]);
+    return st;
+}
+
+static void check_twin(struct device *dev[2], const struct row_case *c, unsigned rounds) {
+    size_t wrong = 0, total = 0;
+    checks++;
+    if (run_twins(dev, c, rounds, &wrong, &total) != OK) {
+        printf("FAIL %s: %s\n", c->insn, status_message());
+        failures++;
+        return;
+    }
+    failures += wrong > 0;
+    printf("%s %s: %zu of %zu differ\n", wrong ? "FAIL" : "ok  ", c->insn, wrong, total);
+    fflush(stdout);
+}
+
+static void check_twins(const char *name, unsigned rounds, const char *word) {
+    struct device *dev[2];
+    if (device_open(&dev[0], "cpu", NULL) != OK || device_open(&dev[1], name, NULL) != OK) {
+        printf("FAIL %s: %s\n", name, status_message());
+        failures++;
+        return;
+    }
+    for (size_t l = 0; l < COUNT(lists); l++)
+        for (size_t i = 0; i < lists[l]->count; i++) {
+            const struct row_case *c = &lists[l]->cases[i];
+            bool half = lists[l] == &rows_half || lists[l] == &rows_half_cvt ||
+                        c->op == PTX_OP_DIV_APPROX_F32 || c->op == PTX_OP_DIV_FULL_F32;
+            if (word ? strstr(c->insn, word) != NULL : half)
+                check_twin(dev, c, rounds);
+        }
+    device_close(dev[1]);
+    device_close(dev[0]);
+}
+
 int main(int argc, char **argv) {
     static const char *const levels[] = {"v2", "v3", "v4"};
     if (argc >= 3 && strcmp(argv[1], "--device") == 0) {
@@ -309,6 +407,8 @@ int main(int argc, char **argv) {
             return EXIT_SKIPPED;
         show = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : show;
         check_device(argv[2], argv[2]);
+    } else if (argc >= 4 && strcmp(argv[1], "--twin") == 0) {
+        check_twins(argv[2], (unsigned)strtoul(argv[3], NULL, 10), argc > 4 ? argv[4] : NULL);
     } else {
         check_coverage();
         for (int i = 0; i < 3; i++) {

@@ -1,4 +1,5 @@
 /* test_shadow.c - races and unwritten reads: what must be found, and what must not. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/ptx/harness.h"
@@ -187,6 +188,20 @@ static void test_grid_races(void) {
     memset(at, ' ', 10);
     no_fence.body = body;
     job_fault("last block, without fence", &no_fence, FAULT_RACE);
+    /* An atomic that releases needs no fence; a relaxed one orders nothing. */
+    memcpy(at, "          ", 10);
+    char order[2048];
+    const char *const orders[] = {"acq_rel", "relaxed"};
+    for (int i = 0; i < 2; i++) {
+        char *atomic = strstr(body, "atom.global");
+        snprintf(order, sizeof order, "%.*satom.%s.gpu%s", (int)(atomic - body), body, orders[i],
+                 atomic + 4);
+        no_fence.body = order;
+        if (i == 0)
+            job_clean("last block, acq_rel", &no_fence);
+        else
+            job_fault("last block, relaxed", &no_fence, FAULT_RACE);
+    }
     struct job two_launches = {.blocks = 1,
                                .threads = 32,
                                .in = zeros,

@@ -210,6 +210,23 @@ static void test_match_redux(void) {
     CHECK_EQ(lane6[9], 1, "match.all predicates");
 }
 
+static void test_match_wide(void) {
+    /* The low halves are equal in all lanes: only 64 bits tell them apart.  The result is b32. */
+    struct job j = {
+        .threads = 32,
+        .body = "and.b32 %r4, %r1, 3;\ncvt.u64.u32 %d4, %r4;\nshl.b64 %d4, %d4, 32;\n"
+                "match.any.sync.b64 %r5, %d4, -1;\nmov.u64 %d5, 0x100000001;\n"
+                "match.all.sync.b64 %r6|%p0, %d5, -1;\nmatch.all.sync.b64 %r7|%p1, %d4, -1;\n"
+                "selp.u32 %r8, 1, 0, %p0;\nselp.u32 %r9, 2, 0, %p1;\nor.b32 %r8, %r8, %r9;\n"
+                "mul.wide.u32 %d3, %r1, 16;\nadd.u64 %d3, %d3, %d0;\n"
+                "st.global.v4.u32 [%d3], {%r5, %r6, %r7, %r8};\n"};
+    job_clean("match.b64", &j);
+    CHECK_EQ(out[4 * 6], 0x44444444, "match.any.b64");
+    CHECK_EQ(out[4 * 6 + 1], 0xffffffff, "match.all.b64 equal");
+    CHECK_EQ(out[4 * 6 + 2], 0, "match.all.b64 different");
+    CHECK_EQ(out[4 * 6 + 3], 1, "match.all.b64 predicates");
+}
+
 static void test_sync_waits(void) {
     /* Lanes that come by different ways wait for each other at the shuffle. */
     struct job j = {
@@ -434,6 +451,7 @@ static void test_results(void) {
     test_shfl();
     test_votes();
     test_match_redux();
+    test_match_wide();
     test_sync_waits();
     test_barriers();
     test_fences();
