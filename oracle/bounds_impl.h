@@ -48,6 +48,24 @@ struct exp_facts {
     double slope; /* |argument that ex2 gets - (x - m)| <= slope |x - m|, when only that is known */
 };
 
+/* |RN32(log2 e) / log2 e - 1| = 1.3336e-8 (c = 0x1.715476p0), rounded up. */
+#define LOG2E_ERROR 1.334e-8
+#define LOG2E_F32 0x1.715476p0
+
+struct exp_facts exp_facts_of(const struct numerics *nu); /* all +Inf for EXP_NONE */
+
+/* ---- bounds_softmax.c ------------------------------------------------------------------------ */
+
+struct division {
+    double rel;   /* relative error before the last rounding */
+    bool nearest; /* it ends in a rounding to nearest */
+};
+
+/* ERR_UNSUPPORTED if the kernel does not say how it divides. */
+MUST_CHECK status_t division_of(struct division *out, const struct numerics *nu);
+
+/* ---- bounds_exp.c, for a row ----------------------------------------------------------------- */
+
 /* What all budgets of a row with finite entries share. */
 struct exp_budget {
     const struct oracle_row *row;

@@ -3,12 +3,7 @@
 
 #include "oracle/bounds_impl.h"
 
-struct division {
-    double rel;   /* relative error before the last rounding */
-    bool nearest; /* it ends in a rounding to nearest */
-};
-
-static status_t division_of(struct division *out, const struct numerics *nu) {
+status_t division_of(struct division *out, const struct numerics *nu) {
     switch (nu->divide) {
     case DIVIDE_NONE:
         break;
