@@ -12,15 +12,32 @@
 
 #include "gate/case.h"
 #include "gate/verdict.h"
+#include "oracle/tier.h"
+
+/*
+ * Which rows MPFR judges a second time, from the inputs on.  A share of them, picked by seed and row
+ * (0: none, 1: all), and if `worst` the row that decided the case's verdict and its largest rho.
+ */
+struct audit {
+    double share;
+    uint64_t seed;
+    bool worst;
+};
 
 /* The oracle's answer for a case; the same for every kernel of the op, so it is kept and shared. */
 struct truth {
     size_t count;           /* results: rows, or rows x cols */
     struct enclosure *want; /* owned */
+    unsigned char *tier;    /* enum tier, by row; owned */
+    struct audit audit;     /* the caller sets it; none to begin with */
 };
 
+/* From the first tier that has an answer. */
 MUST_CHECK status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                                enum empty_row empty_row);
+/* From this tier on: with TIER_MPFR every verdict is MPFR's alone. */
+MUST_CHECK status_t truth_init_at(struct truth *out, enum tier tier, const struct op *op,
+                                  const struct test_case *c, enum empty_row empty_row);
 void truth_clear(struct truth *t); /* safe on a zeroed struct, and twice */
 
 /* Results per row of an op at these dimensions: 1 or cols. */
@@ -54,19 +71,32 @@ void worst_place(char *out, size_t size, const struct worst *w);
 
 #define REASON_SIZE 256
 
+/* How many results each tier of the oracle decided, and how many MPFR judged again. */
+struct tally {
+    uint64_t decided[TIER_COUNT];
+    uint64_t audited;
+};
+
+void tally_add(struct tally *to, const struct tally *from);
+
 struct judgement {
     enum verdict verdict;
     char reason[REASON_SIZE]; /* one line; "" for PASS */
+    /* The next three are upper bounds: the enclosure's width, below 2^-20 ulp, is in them. */
     double max_ulp;           /* over all elements with numbers on both sides, in magnitude */
     double max_rel;           /* over those of them whose result is a normal number of the format */
     double max_rho;           /* +Inf where a class is wrong or a budget of 0 is exceeded */
     struct worst worst;       /* where rho is largest, or the first of a wrong class */
+    struct tally tally;
 };
 
 /*
  * Judge y (data of kernel->out) against the truth.  Classes before values: NaN against a number
  * fails whatever the budget; every comparison is written !(err <= budget).  A datum that still holds
  * the poison every buffer starts with counts as never written.
+ *
+ * The verdict is MPFR's, whatever tier the truth is from: a row with an element that its enclosure
+ * leaves undecided goes to the next tier (docs/oracle.md).  ERR_SELF if the audit contradicts.
  */
 MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *kernel,
                                  const struct test_case *c, const struct truth *truth,

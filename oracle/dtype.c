@@ -186,6 +186,20 @@ uint32_t dtype_load(const struct dtype *dt, const void *data, size_t i) {
     return bits;
 }
 
+void dtype_row(double *out, const struct dtype *dt, const void *data, size_t first, size_t n) {
+    if (dt->id != DT_F32) {
+        for (size_t j = 0; j < n; j++)
+            out[j] = dtype_to_double(dt, dtype_load(dt, data, first + j));
+        return;
+    }
+    /* The host's own float, eight and more at a time; n may be 0 and data NULL. */
+    for (size_t j = 0; j < n; j++) {
+        float value;
+        memcpy(&value, (const unsigned char *)data + (first + j) * sizeof value, sizeof value);
+        out[j] = value;
+    }
+}
+
 void dtype_store(const struct dtype *dt, void *data, size_t i, uint32_t bits) {
     size_t size = dtype_size(dt);
     memcpy((unsigned char *)data + i * size, &bits, size);

@@ -213,6 +213,15 @@ static void shares(struct enclosure *out, const double *e, const double *x, size
     }
 }
 
+static double greatest(const struct enclosure *want, size_t n) {
+    vd max = all(0), lo, hi;
+    for (size_t i = 0; i < n; i += LANES) {
+        load_pairs(&lo, &hi, want + i, n - i);
+        max = larger(lo, max);
+    }
+    return largest(max);
+}
+
 static void logs(struct enclosure *out, const double *x, size_t n, double max, double lo,
                  double hi) {
     for (size_t i = 0; i < n; i += LANES) {
@@ -316,19 +325,24 @@ INLINE vd budget_from_below(vd g, vd z, vd alpha, const struct softmax_limits *l
 static struct softmax_extremes within(const double *got, const double *x, const double *alpha,
                                       const struct enclosure *want, size_t n,
                                       const struct softmax_limits *l) {
-    vd ulps = all(0), rel = ulps, rho = ulps;
-    vi beyond = all_bits(0);
-    for (size_t i = 0; i < n; i += LANES) {
+    vd ulps = all(0), rel = ulps, rho = ulps, budget_there = ulps;
+    vi beyond = all_bits(0), earned = beyond, worst = beyond;
+    vi here = {0, 1, 2, 3, 4, 5, 6, 7};
+    for (size_t i = 0; i < n; i += LANES, here += all_bits(LANES)) {
         vd v = load(x + i, n - i, -INFINITY), z = v - all(l->max), lo, hi;
         vd y = load(got + i, n - i, 0), a = load(alpha + i, n - i, 0);
         load_pairs(&lo, &hi, want + i, n - i);
         vd budget = only(v > all(-INFINITY), budget_from_below(lo, z, a, l));
         vd above = y - lo, below = hi - y;
         beyond |= ~((above <= budget) & (below <= budget));
+        earned |= budget * all(4) < hi;
 
         vd err = larger(above, below);
-        vd ratio = pick(budget > all(0), err / budget, all(0));
-        rho = larger(ratio, rho);
+        vd ratio = only(budget > all(0), err / budget);
+        vi larger_rho = ratio > rho;
+        rho = pick(larger_rho, ratio, rho);
+        worst = (larger_rho & here) | (~larger_rho & worst);
+        budget_there = pick(larger_rho, budget, budget_there);
         /* The smallest ulp within: at a power of two, that of the binade below. */
         vd under = (vd)((vi)larger(lo, all(0x1p-1000)) - all_bits(1));
         vd power = larger(binade(under), all(l->out_min_normal));
@@ -337,9 +351,17 @@ static struct softmax_extremes within(const double *got, const double *x, const 
         vi normal = lo >= all(l->out_min_normal);
         rel = larger(only(normal, err / lo), rel);
     }
-    return (struct softmax_extremes){!any(beyond), largest(ulps), largest(rel), largest(rho)};
+    struct softmax_extremes e = {
+        .within = !any(beyond), .earned = any(earned), .ulps = largest(ulps), .rel = largest(rel)};
+    for (int k = 0; k < LANES; k++)
+        if (k == 0 || rho[k] > e.rho || (rho[k] == e.rho && (size_t)worst[k] < e.worst)) {
+            e.rho = rho[k];
+            e.worst = (size_t)worst[k];
+            e.budget = budget_there[k];
+        }
+    return e;
 }
 
 const struct row_simd CAT(row_simd, ISA) = {
-    STRING(ISA), scan, row_sum_of, exps, shares, logs, terms, within,
+    STRING(ISA), scan, row_sum_of, exps, shares, greatest, logs, terms, within,
 };

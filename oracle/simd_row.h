@@ -52,7 +52,10 @@ struct softmax_limits {
 
 struct softmax_extremes {
     bool within; /* every element is within its budget for certain */
-    double ulps, rel, rho; /* the largest, rounded up by less than 2^-20; rho: with the lower bound */
+    bool earned; /* some budget is far below its result: this row could have failed */
+    double ulps, rel, rho; /* the largest, to 2^-20 or so; rho: of the lower bound */
+    size_t worst;          /* where rho is largest */
+    double budget;         /* the lower bound there */
 };
 
 struct row_simd {
@@ -64,6 +67,8 @@ struct row_simd {
     /* [e[j] lo, e[j] hi]; FAR_SIZE where a finite x has e = 0. */
     void (*shares)(struct enclosure *out, const double *e, const double *x, size_t n, double lo,
                    double hi);
+    /* The largest lower end; 0 if there is none. */
+    double (*greatest)(const struct enclosure *want, size_t n);
     /* (x - max) - [lo, hi] */
     void (*logs)(struct enclosure *out, const double *x, size_t n, double max, double lo,
                  double hi);

@@ -35,10 +35,14 @@ MUST_CHECK status_t tier_budgets(double *lo, double *hi, const struct op *op,
                                  const struct oracle_row *row, const struct enclosure *want,
                                  const struct numerics *numerics);
 
-/* What tier_within found in a row. */
+/* What tier_within found in a row; only `within` means anything where it is false. */
 struct tier_extremes {
-    bool within; /* false: look closer, nothing else is said */
-    double ulps, rel, rho; /* the largest of the row, each rounded up; rho as a bound only */
+    bool within;           /* false: look closer */
+    bool sharp;            /* the lower bounds are op->budget to 2^-16, but for rare elements */
+    bool earned;           /* some budget is below a result: a wrong one would have failed */
+    double ulps, rel, rho; /* the largest of the row; each no less than by op->budget and MPFR */
+    size_t worst;          /* the element of rho, and the lower bound on its budget */
+    double budget;
 };
 
 /*

@@ -12,13 +12,6 @@
 #include "oracle/simd_row.h"
 #include "oracle/tier.h"
 
-static double greatest_share(const struct enclosure *want, size_t n) {
-    double share = 0;
-    for (size_t j = 0; j < n; j++)
-        share = want[j].lo > share ? want[j].lo : share;
-    return share;
-}
-
 static struct softmax_terms terms_of(const struct numerics *nu, double max, double share) {
     const struct exp_facts facts = exp_facts_of(nu);
     const bool folded = nu->exp == EXP_EX2_FOLDED;
@@ -87,7 +80,7 @@ status_t tier_within(struct tier_extremes *out, const struct op *op, const struc
     if (!size_mul(&bytes, row->cols, sizeof *alpha) || !(alpha = malloc(bytes)))
         return FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", row->cols);
 
-    double share = greatest_share(want, row->cols);
+    double share = simd->greatest(want, row->cols);
     struct softmax_terms t = terms_of(numerics, scan.max, share);
     double errors = simd->terms(alpha, row->x, want, row->cols, &t);
     double gamma = grown(effective_height(numerics, row->cols - scan.minus_inf), U32);
@@ -95,7 +88,14 @@ status_t tier_within(struct tier_extremes *out, const struct op *op, const struc
     if (sigma < 0.5) { /* else the budget may be infinite */
         struct softmax_limits l = limits_of(numerics, &division, &t, sigma, share, row->cols);
         struct softmax_extremes e = simd->within(got, row->x, alpha, want, row->cols, &l);
-        *out = (struct tier_extremes){e.within, e.ulps, e.rel, e.rho};
+        *out = (struct tier_extremes){.within = e.within,
+                                      .sharp = !t.online,
+                                      .earned = e.earned && !t.online,
+                                      .ulps = e.ulps,
+                                      .rel = e.rel,
+                                      .rho = e.rho,
+                                      .worst = e.worst,
+                                      .budget = e.budget};
     }
     free(alpha);
     return OK;

@@ -328,6 +328,7 @@ static void wide_enclosure_is_unsure(void **state) {
     CHECK_OK(budgets_make(&budget, &b.fake.kernel, &b.c, &b.truth));
     double within = budget[0];
     free(budget);
+    b.truth.tier[0] = TIER_MPFR; /* nothing tighter to ask */
     b.truth.want[0] = (struct enclosure){3 - 2 * within, 3 + 2 * within};
     assert_int_equal(judge(&b), VERDICT_UNSURE);
     CHECK_CONTAINS(b.j.reason, "too wide");
