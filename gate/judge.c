@@ -42,38 +42,47 @@ static status_t result_count(size_t *out, const struct op *op, struct case_dims 
 
 status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                     enum empty_row empty_row) {
-    return truth_init_at(out, TIER_F64, op, c, empty_row);
-}
-
-status_t truth_init_at(struct truth *out, enum tier first, const struct op *op,
-                       const struct test_case *c, enum empty_row empty_row) {
-    *out = (struct truth){0};
-    size_t step = results_per_row(op, c->dims);
-    double *x = NULL;
+    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row};
     status_t st = OK;
     TRY(result_count(&out->count, op, c->dims));
-    x = new_array(c->dims.cols, sizeof *x);
+    out->x = new_array(c->dims.cols, sizeof *out->x);
     out->want = new_array(out->count, sizeof *out->want);
     out->tier = new_array(c->dims.rows, 1);
-    if (!x || !out->want || !out->tier)
+    if (!out->x || !out->want || !out->tier)
         TRY(FAIL(ERR_NOMEM, "no memory for the truth of %zux%zu", c->dims.rows, c->dims.cols));
-    for (size_t row = 0; row < c->dims.rows; row++) {
-        case_row(x, c, row);
-        const struct oracle_row r = {.x = x, .cols = c->dims.cols, .empty_row = empty_row};
-        enum tier tier = first;
-        TRY(tier_enclose(out->want + row * step, &tier, op, &r));
-        out->tier[row] = (unsigned char)tier;
-    }
+    memset(out->tier, TIER_COUNT, c->dims.rows);
 done:
-    free(x);
     if (st != OK)
         truth_clear(out);
     return st;
 }
 
+status_t truth_row(struct truth *t, size_t row) {
+    if (t->tier[row] != TIER_COUNT)
+        return OK;
+    const struct oracle_row r = {t->x, t->c->dims.cols, t->empty_row};
+    enum tier tier = t->first;
+    case_row(t->x, t->c, row);
+    status_t st =
+        tier_enclose(t->want + row * results_per_row(t->op, t->c->dims), &tier, t->op, &r);
+    if (st == OK)
+        t->tier[row] = (unsigned char)tier;
+    return st;
+}
+
+status_t truth_fill(struct truth *t) {
+    for (size_t row = 0; row < t->c->dims.rows; row++) {
+        status_t st = truth_row(t, row);
+        if (st != OK)
+            return st;
+    }
+    return OK;
+}
+
 void truth_clear(struct truth *t) {
     free(t->want);
     free(t->tier);
+    free(t->x);
     *t = (struct truth){0};
 }
 
@@ -89,11 +98,12 @@ typedef status_t bound_fn(double *, const struct oracle_row *, const struct encl
                           const struct numerics *);
 
 static status_t bounds_make(double **bounds, bound_fn *bound, const struct kernel *kernel,
-                            const struct test_case *c, const struct truth *truth) {
+                            const struct test_case *c, struct truth *truth) {
     size_t step = results_per_row(kernel->op, c->dims);
     struct numerics numerics;
     double *x = NULL, *out = NULL;
     status_t st = OK;
+    TRY(truth_fill(truth));
     TRY(kernel_numerics(&numerics, kernel, c->dims));
     x = new_array(c->dims.cols, sizeof *x);
     out = new_array(truth->count, sizeof *out);
@@ -117,12 +127,12 @@ done:
 }
 
 status_t budgets_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
-                      const struct truth *truth) {
+                      struct truth *truth) {
     return bounds_make(bounds, kernel->op->budget, kernel, c, truth);
 }
 
 status_t spreads_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
-                      const struct truth *truth) {
+                      struct truth *truth) {
     return bounds_make(bounds, kernel->op->spread, kernel, c, truth);
 }
 
@@ -320,7 +330,7 @@ static double row_scale(const struct op *op, const struct test_case *c, size_t r
 struct judge {
     const struct kernel *kernel;
     const struct test_case *c;
-    const struct truth *truth;
+    struct truth *truth;
     const void *y;
     struct numerics numerics;
     size_t step; /* results per row */
@@ -333,7 +343,7 @@ struct judge {
 };
 
 static status_t judge_init(struct judge *g, const struct kernel *kernel, const struct test_case *c,
-                           const struct truth *truth, const void *y) {
+                           struct truth *truth, const void *y) {
     *g = (struct judge){.kernel = kernel,
                         .c = c,
                         .truth = truth,
@@ -443,6 +453,7 @@ static status_t audit_row(struct judge *g, struct tally *tally, size_t row) {
     struct tally ignored = {0};
     char where[64];
     status_t st = OK;
+    TRY(truth_row(g->truth, row));
     case_row(g->x, g->c, row);
     memcpy(g->want, first, g->step * sizeof *first);
     TRY(climb(g, g->elements, &ignored, &x, row, (enum tier)g->truth->tier[row]));
@@ -492,13 +503,13 @@ done:
  */
 static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j,
                               struct trust *trust, const struct oracle_row *x, size_t row) {
-    const struct enclosure *want = g->truth->want + row * g->step;
+    unsigned char tier = g->truth->tier[row];
     *done = false;
-    if (g->exact || g->truth->tier[row] != TIER_F64)
+    if (g->exact || g->truth->first != TIER_F64 || (tier != TIER_F64 && tier != TIER_COUNT))
         return OK;
     dtype_row(g->got, g->kernel->out, g->y, row * g->step, g->step);
     struct tier_extremes e;
-    status_t st = tier_within(&e, g->kernel->op, x, want, g->got, &g->numerics);
+    status_t st = tier_within(&e, g->kernel->op, x, g->got, &g->numerics);
     if (st != OK || !e.within)
         return st;
     bool record = !j->worst.known || e.rho > j->max_rho;
@@ -509,7 +520,7 @@ static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j,
                                   .row = row,
                                   .col = e.worst,
                                   .got = got_bits(g, row, e.worst),
-                                  .want = want[e.worst],
+                                  .want = e.want,
                                   .budget = e.budget};
     j->max_rho = max_keep(j->max_rho, e.rho);
     j->max_ulp = max_keep(j->max_ulp, e.ulps);
@@ -530,6 +541,7 @@ static status_t judge_row(struct judge *g, struct judgement *j, struct trust *tr
     TRY(judge_quickly(&done, g, j, trust, &x, row));
     if (done)
         return OK;
+    TRY(truth_row(g->truth, row));
     memcpy(g->want, g->truth->want + row * g->step, g->step * sizeof *g->want);
     TRY(climb(g, g->elements, &j->tally, &x, row, (enum tier)g->truth->tier[row]));
     for (size_t col = 0; col < g->step; col++) {
@@ -550,7 +562,7 @@ done:
 }
 
 status_t judge_output(struct judgement *out, const struct kernel *kernel, const struct test_case *c,
-                      const struct truth *truth, const void *y) {
+                      struct truth *truth, const void *y) {
     *out = (struct judgement){.verdict = VERDICT_PASS};
     struct trust trust = {0};
     struct judge g;
@@ -585,7 +597,7 @@ static void add_fault(struct judgement *j, const struct kernel_result *result) {
 }
 
 status_t judge_kernel(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
-                      const struct test_case *c, const struct truth *truth) {
+                      const struct test_case *c, struct truth *truth) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     *result = (struct kernel_result){0};
     const char *refusal = kernel_refuses(kernel, c->dims);

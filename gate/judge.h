@@ -24,20 +24,28 @@ struct audit {
     bool worst;
 };
 
-/* The oracle's answer for a case; the same for every kernel of the op, so it is kept and shared. */
+/*
+ * The oracle's answer for a case; the same for every kernel of the op, so it is kept and shared.
+ * Rows are enclosed when someone asks: the common case of a judgement does not.
+ */
 struct truth {
+    const struct op *op;
+    const struct test_case *c; /* outlives the truth */
+    enum empty_row empty_row;
+    enum tier first;        /* asked first: with TIER_MPFR every verdict is MPFR's alone */
     size_t count;           /* results: rows, or rows x cols */
-    struct enclosure *want; /* owned */
-    unsigned char *tier;    /* enum tier, by row; owned */
+    struct enclosure *want; /* of the rows that are known; owned */
+    unsigned char *tier;    /* enum tier by row, or TIER_COUNT: not known yet; owned */
+    double *x;              /* one row; owned */
     struct audit audit;     /* the caller sets it; none to begin with */
 };
 
-/* From the first tier that has an answer. */
+/* Nothing is computed yet.  first = TIER_F64, for the caller to change. */
 MUST_CHECK status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                                enum empty_row empty_row);
-/* From this tier on: with TIER_MPFR every verdict is MPFR's alone. */
-MUST_CHECK status_t truth_init_at(struct truth *out, enum tier tier, const struct op *op,
-                                  const struct test_case *c, enum empty_row empty_row);
+/* Make one row known, or all.  ERR_UNDECIDED, ERR_NOMEM. */
+MUST_CHECK status_t truth_row(struct truth *t, size_t row);
+MUST_CHECK status_t truth_fill(struct truth *t);
 void truth_clear(struct truth *t); /* safe on a zeroed struct, and twice */
 
 /* Results per row of an op at these dimensions: 1 or cols. */
@@ -52,9 +60,9 @@ static inline size_t results_per_row(const struct op *op, struct case_dims dims)
  * formats no narrower than the input's.
  */
 MUST_CHECK status_t budgets_make(double **bounds, const struct kernel *kernel,
-                                 const struct test_case *c, const struct truth *truth);
+                                 const struct test_case *c, struct truth *truth);
 MUST_CHECK status_t spreads_make(double **bounds, const struct kernel *kernel,
-                                 const struct test_case *c, const struct truth *truth);
+                                 const struct test_case *c, struct truth *truth);
 
 /* The element of a case that came off worst. */
 struct worst {
@@ -99,7 +107,7 @@ struct judgement {
  * leaves undecided goes to the next tier (docs/oracle.md).  ERR_SELF if the audit contradicts.
  */
 MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *kernel,
-                                 const struct test_case *c, const struct truth *truth,
+                                 const struct test_case *c, struct truth *truth,
                                  const void *y);
 
 /*
@@ -108,7 +116,7 @@ MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *ker
  */
 MUST_CHECK status_t judge_kernel(struct judgement *out, struct kernel_result *result,
                                  struct loaded_kernel *lk, const struct test_case *c,
-                                 const struct truth *truth);
+                                 struct truth *truth);
 
 /* The judgement of a verdict that has nothing but a reason. */
 struct judgement judgement_of(enum verdict verdict, const char *format, ...)

@@ -70,7 +70,7 @@ static void undecided(struct outcome *o) {
 }
 
 static status_t check_with(struct outcome *out, struct loaded_kernel *lk, enum check check,
-                           const struct test_case *c, const struct truth *truth) {
+                           const struct test_case *c, struct truth *truth) {
     struct kernel_result result;
     *out = (struct outcome){0};
     status_t st = check == CHECK_ORDER

@@ -1,11 +1,12 @@
 /*
- * oracle/simd_row.c - tier 0's loops: eight doubles side by side.
+ * oracle/simd_row.c - tier 0's loops: as many doubles side by side as the level has.
  *
- * ISA is the suffix of this compilation, v2, v3 or v4.  A vector wider than the machine's is split
- * by the compiler.  Entries beyond the row's end are -Inf, which adds nothing anywhere.
+ * ISA is the suffix of this compilation, v2, v3 or v4.  Entries beyond the row's end are -Inf, which
+ * adds nothing anywhere.
  */
 #include "oracle/simd_row.h"
 
+#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -17,19 +18,46 @@
 #define STRING2(x) #x
 #define STRING(x) STRING2(x)
 
-#define LANES 8
 #define INLINE static inline __attribute__((always_inline))
+
+#if defined __AVX512F__
+#define LANES 8
+#define EACH(v) {v, v, v, v, v, v, v, v}
+#define ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#elif defined __AVX2__
+#define LANES 4
+#define EACH(v) {v, v, v, v}
+#define ZIP_LOW 0, 4, 1, 5
+#define ZIP_HIGH 2, 6, 3, 7
+#else
+#define LANES 2
+#define EACH(v) {v, v}
+#define ZIP_LOW 0, 2
+#define ZIP_HIGH 1, 3
+#endif
 
 typedef double vd __attribute__((vector_size(8 * LANES)));
 typedef float vf __attribute__((vector_size(4 * LANES)));
 typedef int64_t vi __attribute__((vector_size(8 * LANES)));
 
 INLINE vd all(double v) {
-    return (vd){v, v, v, v, v, v, v, v};
+    return (vd)EACH(v);
 }
 
 INLINE vi all_bits(int64_t v) {
-    return (vi){v, v, v, v, v, v, v, v};
+    return (vi)EACH(v);
+}
+
+/* a b + c, rounded once where the level can, else twice: the proof allows for both. */
+INLINE vd mul_add(vd a, vd b, vd c) {
+#if defined __AVX512F__
+    return (vd)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined __FMA__
+    return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+    return a * b + c;
+#endif
 }
 
 INLINE vd pick(vi mask, vd yes, vd no) {
@@ -59,36 +87,44 @@ INLINE vd round_f32(vd v) {
 
 /* Up to LANES entries; missing ones are `fill`. */
 INLINE vd load(const double *p, size_t left, double fill) {
-    vd v = all(fill);
-    if (left >= LANES)
-        memcpy(&v, p, sizeof v);
-    else
-        memcpy(&v, p, left * sizeof *p);
+    vd v, padded = all(fill);
+    if (left < LANES) {
+        memcpy(&padded, p, left * sizeof *p);
+        return padded;
+    }
+    memcpy(&v, p, sizeof v);
     return v;
 }
 
 INLINE void store(double *p, size_t left, vd v) {
-    memcpy(p, &v, left >= LANES ? sizeof v : left * sizeof *p);
+    if (left < LANES) {
+        vd copy = v; /* so that v itself need not live in memory */
+        memcpy(p, &copy, left * sizeof *p);
+        return;
+    }
+    memcpy(p, &v, sizeof v);
 }
 
 INLINE void store_pairs(struct enclosure *p, size_t left, vd lo, vd hi) {
-    vd pairs[2] = {__builtin_shufflevector(lo, hi, 0, 8, 1, 9, 2, 10, 3, 11),
-                   __builtin_shufflevector(lo, hi, 4, 12, 5, 13, 6, 14, 7, 15)};
-    memcpy(p, pairs, left >= LANES ? sizeof pairs : left * sizeof *p);
-}
-
-INLINE void load_pairs(vd *lo, vd *hi, const struct enclosure *p, size_t left) {
-    vd pairs[2] = {all(0), all(0)};
-    if (left >= LANES)
-        memcpy(pairs, p, sizeof pairs);
-    else
-        memcpy(pairs, p, left * sizeof *p);
-    *lo = __builtin_shufflevector(pairs[0], pairs[1], 0, 2, 4, 6, 8, 10, 12, 14);
-    *hi = __builtin_shufflevector(pairs[0], pairs[1], 1, 3, 5, 7, 9, 11, 13, 15);
+    vd first = __builtin_shufflevector(lo, hi, ZIP_LOW);
+    vd second = __builtin_shufflevector(lo, hi, ZIP_HIGH);
+    if (left < LANES) {
+        vd both[2] = {first, second};
+        memcpy(p, both, left * sizeof *p);
+        return;
+    }
+    memcpy(p, &first, sizeof first);
+    memcpy(p + LANES / 2, &second, sizeof second);
 }
 
 INLINE bool any(vi mask) {
-    return (mask[0] | mask[1] | mask[2] | mask[3] | mask[4] | mask[5] | mask[6] | mask[7]) != 0;
+#if defined __AVX512F__
+    return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined __AVX2__
+    return _mm256_movemask_pd((__m256d)mask) != 0;
+#else
+    return (mask[0] | mask[1]) != 0;
+#endif
 }
 
 INLINE double largest(vd v) {
@@ -138,6 +174,15 @@ static struct row_sum row_sum_of(const double *x, size_t n, double start) {
     return total(&a);
 }
 
+static void widen(double *out, const void *floats, size_t n) {
+    const unsigned char *from = floats;
+    for (size_t i = 0; i < n; i += LANES, from += sizeof(vf)) {
+        vf v = EACH(0);
+        memcpy(&v, from, n - i >= LANES ? sizeof v : (n - i) * sizeof(float));
+        store(out + i, n - i, __builtin_convertvector(v, vd));
+    }
+}
+
 static struct row_scan scan(const double *x, size_t n) {
     vd max = all(-INFINITY);
     vi nan = all_bits(0), plus = nan, minus = nan;
@@ -165,25 +210,25 @@ INLINE vd exp_shifted(vd x, vd max, vi *far) {
     vd tail = (x - (z - part)) + (-max - part); /* z + tail = x - max exactly */
     *far = z < all(FAR);
 
-    vd shifted = z * all(LOG2E) + all(MAGIC), k = shifted - all(MAGIC);
-    vd high = z - k * all(LN2_HI); /* exact */
-    vd low = tail - k * all(LN2_LO);
+    vd shifted = mul_add(z, all(LOG2E), all(MAGIC)), k = shifted - all(MAGIC);
+    vd high = mul_add(k, all(-LN2_HI), z); /* exact */
+    vd low = mul_add(k, all(-LN2_LO), tail);
     vd r = high + low, rest = (high - r) + low;
 
     /* Taylor to r^13, |r| < 0.3466 */
     vd q = all(1.0 / 6227020800);
-    q = all(1.0 / 479001600) + r * q;
-    q = all(1.0 / 39916800) + r * q;
-    q = all(1.0 / 3628800) + r * q;
-    q = all(1.0 / 362880) + r * q;
-    q = all(1.0 / 40320) + r * q;
-    q = all(1.0 / 5040) + r * q;
-    q = all(1.0 / 720) + r * q;
-    q = all(1.0 / 120) + r * q;
-    q = all(1.0 / 24) + r * q;
-    q = all(1.0 / 6) + r * q;
-    q = all(0.5) + r * q;
-    vd e = all(1) + (r + (rest + (r * r) * q));
+    q = mul_add(r, q, all(1.0 / 479001600));
+    q = mul_add(r, q, all(1.0 / 39916800));
+    q = mul_add(r, q, all(1.0 / 3628800));
+    q = mul_add(r, q, all(1.0 / 362880));
+    q = mul_add(r, q, all(1.0 / 40320));
+    q = mul_add(r, q, all(1.0 / 5040));
+    q = mul_add(r, q, all(1.0 / 720));
+    q = mul_add(r, q, all(1.0 / 120));
+    q = mul_add(r, q, all(1.0 / 24));
+    q = mul_add(r, q, all(1.0 / 6));
+    q = mul_add(r, q, all(0.5));
+    vd e = all(1) + (r + mul_add(r * r, q, rest));
     vd scaled = (vd)((vi)e + ((vi)shifted << 52));
     return only(~*far, scaled);
 }
@@ -211,15 +256,6 @@ static void shares(struct enclosure *out, const double *e, const double *x, size
         vi far = (term == all(0)) & (v > all(-INFINITY));
         store_pairs(out + i, n - i, term * all(lo), pick(far, all(FAR_SIZE), term * all(hi)));
     }
-}
-
-static double greatest(const struct enclosure *want, size_t n) {
-    vd max = all(0), lo, hi;
-    for (size_t i = 0; i < n; i += LANES) {
-        load_pairs(&lo, &hi, want + i, n - i);
-        max = larger(lo, max);
-    }
-    return largest(max);
 }
 
 static void logs(struct enclosure *out, const double *x, size_t n, double max, double lo,
@@ -253,22 +289,24 @@ INLINE vd argument_error(vd x, vd z, int exp, const struct softmax_terms *t) {
     return rounding + all(t->log2e_error) * (size + all(t->shift)) + all(t->argument);
 }
 
-INLINE double terms_for(double *alpha, const double *x, const struct enclosure *want, size_t n,
+INLINE double terms_for(double *alpha, const double *x, const double *e, size_t n,
                         const struct softmax_terms *t, int exp, bool online) {
     vd sum = all(0);
     const vd worst = all(t->worst_eps), one = all(1);
     for (size_t i = 0; i < n; i += LANES) {
-        vd v = load(x + i, n - i, -INFINITY), z = v - all(t->max), lo, hi;
-        load_pairs(&lo, &hi, want + i, n - i);
+        vd v = load(x + i, n - i, -INFINITY), z = v - all(t->max);
+        vd term = load(e + i, n - i, 0);
         vi counts = z >= all(-128);
         if (exp != EXP_EX2_FOLDED)
             counts &= z != all(0);
 
         /* worst / significand of e^z, never above what bounds_exp.c takes */
-        vd e = lo * all(t->unscale);
-        vd m = (vd)(((vi)e & all_bits((INT64_C(1) << 52) - 1)) | (vi)one) * all(1 - 0x1p-15);
+        vd m = (vd)(((vi)term & all_bits((INT64_C(1) << 52) - 1)) | (vi)one) * all(1 - 0x1p-15);
         vi inside = (m > one) & (m < all(2 * (1 - 0x1p-14) * (1 + 0x1p-39)));
-        vd eps = pick(inside, worst / (m * all(1 + 0x1p-39)), worst * all(1 - 0x1p-39));
+        /* Two roundings to float: 1/m is off by less than 2^-22. */
+        vd reciprocal = __builtin_convertvector(
+            (vf)EACH(1.0f) / __builtin_convertvector(m, vf), vd);
+        vd eps = worst * pick(inside, reciprocal * all(1 - 0x1p-22), all(1 - 0x1p-22));
 
         vd d = argument_error(v, z, exp, t);
         d += d * d;
@@ -279,7 +317,7 @@ INLINE double terms_for(double *alpha, const double *x, const struct enclosure *
             in_sum = only(counts, d + worst + d * worst);
         }
         store(alpha + i, n - i, own);
-        sum += lo * in_sum;
+        sum += term * in_sum;
     }
     double result = 0;
     for (int l = 0; l < LANES; l++)
@@ -287,24 +325,23 @@ INLINE double terms_for(double *alpha, const double *x, const struct enclosure *
     return result;
 }
 
-static double terms(double *alpha, const double *x, const struct enclosure *want, size_t n,
+static double terms(double *alpha, const double *x, const double *e, size_t n,
                     const struct softmax_terms *t) {
     switch (t->exp) { /* one loop for each, without the choice in it */
     case EXP_EXPF:
-        return t->online ? terms_for(alpha, x, want, n, t, EXP_EXPF, true)
-                         : terms_for(alpha, x, want, n, t, EXP_EXPF, false);
+        return t->online ? terms_for(alpha, x, e, n, t, EXP_EXPF, true)
+                         : terms_for(alpha, x, e, n, t, EXP_EXPF, false);
     case EXP_FAST:
-        return t->online ? terms_for(alpha, x, want, n, t, EXP_FAST, true)
-                         : terms_for(alpha, x, want, n, t, EXP_FAST, false);
+        return t->online ? terms_for(alpha, x, e, n, t, EXP_FAST, true)
+                         : terms_for(alpha, x, e, n, t, EXP_FAST, false);
     default:
-        return t->online ? terms_for(alpha, x, want, n, t, EXP_EX2_FOLDED, true)
-                         : terms_for(alpha, x, want, n, t, EXP_EX2_FOLDED, false);
+        return t->online ? terms_for(alpha, x, e, n, t, EXP_EX2_FOLDED, true)
+                         : terms_for(alpha, x, e, n, t, EXP_EX2_FOLDED, false);
     }
 }
 
 /* No more than the budget of softmax_budget for a result of at least g. */
 INLINE vd budget_from_below(vd g, vd z, vd alpha, const struct softmax_limits *l) {
-    vd one = all(1);
     vd rel = alpha + all(l->division) + alpha * all(l->division);
     rel = rel + all(l->sum) + rel * all(l->sum);
     vd floor = pick(z < all(l->floor_below), all(l->floor), all(0));
@@ -317,51 +354,61 @@ INLINE vd budget_from_below(vd g, vd z, vd alpha, const struct softmax_limits *l
     step = pick(tiny, larger(all(l->tiny), step), step);
     err += step;
     if (l->out_unit > 0)
-        err += larger(binade((g + err) * one) * all(l->out_unit), all(l->out_smallest_step)) +
+        err += larger(binade(g + err) * all(l->out_unit), all(l->out_smallest_step)) +
                all(l->out_flush);
     return err * all(l->keep);
 }
 
-static struct softmax_extremes within(const double *got, const double *x, const double *alpha,
-                                      const struct enclosure *want, size_t n,
-                                      const struct softmax_limits *l) {
-    vd ulps = all(0), rel = ulps, rho = ulps, budget_there = ulps;
-    vi beyond = all_bits(0), earned = beyond, worst = beyond;
-    vi here = {0, 1, 2, 3, 4, 5, 6, 7};
-    for (size_t i = 0; i < n; i += LANES, here += all_bits(LANES)) {
-        vd v = load(x + i, n - i, -INFINITY), z = v - all(l->max), lo, hi;
-        vd y = load(got + i, n - i, 0), a = load(alpha + i, n - i, 0);
-        load_pairs(&lo, &hi, want + i, n - i);
-        vd budget = only(v > all(-INFINITY), budget_from_below(lo, z, a, l));
-        vd above = y - lo, below = hi - y;
-        beyond |= ~((above <= budget) & (below <= budget));
-        earned |= budget * all(4) < hi;
+/* The error of each entry in units of the smallest ulp its enclosure holds. */
+INLINE vd in_ulps(vd err, vd lo, const struct softmax_limits *l) {
+    /* At a power of two the smallest is that of the binade below. */
+    vd under = (vd)((vi)larger(lo, all(0x1p-1000)) - all_bits(1));
+    vd power = larger(binade(under), all(l->out_min_normal));
+    vd inverse = (vd)(all_bits(INT64_C(2046) << 52) - (vi)power);
+    return err * inverse * all(l->out_prec_scale);
+}
 
-        vd err = larger(above, below);
-        vd ratio = only(budget > all(0), err / budget);
-        vi larger_rho = ratio > rho;
-        rho = pick(larger_rho, ratio, rho);
-        worst = (larger_rho & here) | (~larger_rho & worst);
-        budget_there = pick(larger_rho, budget, budget_there);
-        /* The smallest ulp within: at a power of two, that of the binade below. */
-        vd under = (vd)((vi)larger(lo, all(0x1p-1000)) - all_bits(1));
-        vd power = larger(binade(under), all(l->out_min_normal));
-        vd inverse = (vd)(all_bits(INT64_C(2046) << 52) - (vi)power);
-        ulps = larger(err * inverse * all(l->out_prec_scale), ulps);
-        vi normal = lo >= all(l->out_min_normal);
-        rel = larger(only(normal, err / lo), rel);
-    }
-    struct softmax_extremes e = {
-        .within = !any(beyond), .earned = any(earned), .ulps = largest(ulps), .rel = largest(rel)};
-    for (int k = 0; k < LANES; k++)
-        if (k == 0 || rho[k] > e.rho || (rho[k] == e.rho && (size_t)worst[k] < e.worst)) {
-            e.rho = rho[k];
-            e.worst = (size_t)worst[k];
-            e.budget = budget_there[k];
+/* Entries i ... that raise one of the extremes: rare, so divisions are affordable here. */
+static void raise_extremes(struct softmax_extremes *r, const struct softmax_limits *l, size_t i,
+                           vd err, vd budget, vd lo, vd hi, vd ulps) {
+    for (size_t k = 0; k < LANES; k++) {
+        r->earned |= budget[k] * 4 < hi[k];
+        r->ulps = ulps[k] > r->ulps ? ulps[k] : r->ulps;
+        if (lo[k] >= l->out_min_normal && err[k] / lo[k] > r->rel)
+            r->rel = err[k] / lo[k];
+        if (budget[k] > 0 && err[k] / budget[k] > r->rho) {
+            r->rho = err[k] / budget[k];
+            r->worst = i + k;
+            r->budget = budget[k];
+            r->want = (struct enclosure){lo[k], hi[k]};
         }
-    return e;
+    }
+}
+
+static struct softmax_extremes within(const double *got, const double *x, const double *e,
+                                      const double *alpha, size_t n,
+                                      const struct softmax_limits *l) {
+    struct softmax_extremes r = {.within = true};
+    vi beyond = all_bits(0);
+    for (size_t i = 0; i < n; i += LANES) {
+        vd v = load(x + i, n - i, -INFINITY), z = v - all(l->max), term = load(e + i, n - i, 0);
+        vd y = load(got + i, n - i, 0), a = load(alpha + i, n - i, 0);
+        vd lo = term * all(l->lo), hi = term * all(l->hi);
+        hi = pick((term == all(0)) & (v > all(-INFINITY)), all(FAR_SIZE), hi);
+        vd budget = only(v > all(-INFINITY), budget_from_below(lo, z, a, l));
+        vd above = y - lo, below = hi - y, err = larger(above, below);
+        beyond |= ~((above <= budget) & (below <= budget));
+
+        vd ulps = in_ulps(err, lo, l);
+        vi raises = ((err > all(r.rho) * budget) & (budget > all(0))) | (ulps > all(r.ulps)) |
+                    ((err > all(r.rel) * lo) & (lo >= all(l->out_min_normal)));
+        if (any(raises))
+            raise_extremes(&r, l, i, err, budget, lo, hi, ulps);
+    }
+    r.within = !any(beyond);
+    return r;
 }
 
 const struct row_simd CAT(row_simd, ISA) = {
-    STRING(ISA), scan, row_sum_of, exps, shares, greatest, logs, terms, within,
+    STRING(ISA), widen, scan, row_sum_of, exps, shares, logs, terms, within,
 };

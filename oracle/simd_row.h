@@ -1,8 +1,8 @@
 /*
  * oracle/simd_row.h - tier 0's loops over a row, compiled once per x86-64 level.
  *
- * Only +, -, *, / and conversions, no fma and no library function: every level gives the same bits.
- * Step by step, with the proof of each constant: docs/oracle.md.
+ * Only +, -, *, /, fma and conversions, no library function.  The levels' bits differ (fma, the order
+ * of a sum); the proofs hold for each.  Step by step, with every constant: docs/oracle.md.
  */
 #ifndef ORACLE_SIMD_ROW_H
 #define ORACLE_SIMD_ROW_H
@@ -35,10 +35,10 @@ struct softmax_terms {
     bool online;
     double worst_eps, slope, argument; /* argument: absolute error of it, under flush */
     double log2e_error, shift;
-    double unscale; /* 1 / the largest softmax */
 };
 
 struct softmax_limits {
+    double lo, hi; /* of a share: struct shifted */
     double max, floor, floor_below; /* an exp's floor counts below this argument */
     double division, sum;           /* relative errors */
     double lost;                    /* what a floor weighs: share (1 + division) / (1 - sigma) */
@@ -56,10 +56,12 @@ struct softmax_extremes {
     double ulps, rel, rho; /* the largest, to 2^-20 or so; rho: of the lower bound */
     size_t worst;          /* where rho is largest */
     double budget;         /* the lower bound there */
+    struct enclosure want; /* the result there */
 };
 
 struct row_simd {
     const char *name;
+    void (*widen)(double *out, const void *floats, size_t n); /* at any address */
     struct row_scan (*scan)(const double *x, size_t n);
     struct row_sum (*sum)(const double *x, size_t n, double start);
     /* e[j] ~ e^(x[j] - max); adds the e[j] to -1; *far: finite entries below FAR. */
@@ -67,16 +69,14 @@ struct row_simd {
     /* [e[j] lo, e[j] hi]; FAR_SIZE where a finite x has e = 0. */
     void (*shares)(struct enclosure *out, const double *e, const double *x, size_t n, double lo,
                    double hi);
-    /* The largest lower end; 0 if there is none. */
-    double (*greatest)(const struct enclosure *want, size_t n);
     /* (x - max) - [lo, hi] */
     void (*logs)(struct enclosure *out, const double *x, size_t n, double max, double lo,
                  double hi);
-    /* alpha[j]: no more than direct_alpha; returns no more than the sum of weight times alpha. */
-    double (*terms)(double *alpha, const double *x, const struct enclosure *want, size_t n,
+    /* alpha[j]: no more than direct_alpha; returns the sum of e[j] times those of the sum's terms. */
+    double (*terms)(double *alpha, const double *x, const double *e, size_t n,
                     const struct softmax_terms *t);
-    struct softmax_extremes (*within)(const double *got, const double *x, const double *alpha,
-                                      const struct enclosure *want, size_t n,
+    struct softmax_extremes (*within)(const double *got, const double *x, const double *e,
+                                      const double *alpha, size_t n,
                                       const struct softmax_limits *l);
 };
 

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "oracle/oracle_impl.h"
 #include "oracle/outward.h"
-#include "oracle/simd_row.h"
+#include "oracle/tier_impl.h"
 
 /* ---- which loops this machine runs ------------------------------------------------------------ */
 
@@ -23,7 +22,7 @@ static bool has_v4(void) {
            __builtin_cpu_supports("avx512vl");
 }
 
-const struct row_simd *row_simd(void) {
+static const struct row_simd *pick_level(void) {
     const char *wanted = getenv("ASSAY_ISA");
     if (has_v4() && (!wanted || strcmp(wanted, "v4") == 0))
         return &row_simd_v4;
@@ -32,10 +31,18 @@ const struct row_simd *row_simd(void) {
     return &row_simd_v2;
 }
 
+/* Asked for several times a row; every thread finds the same answer. */
+const struct row_simd *row_simd(void) {
+    static const struct row_simd *_Atomic level;
+    const struct row_simd *known = level;
+    if (!known)
+        level = known = pick_level();
+    return known;
+}
+
 /* ---- tier 0 ----------------------------------------------------------------------------------- */
 
-/* Beyond these a step of the proof does not hold, or a sum could overflow: hand up. */
-#define MAX_COLS ((size_t)1 << 30)
+/* Beyond this a sum could overflow: hand up. */
 #define MAX_SIZE 0x1p900
 
 /* Half the width of a sum whose low parts were added up in double: docs/oracle.md, step 2. */
@@ -62,36 +69,28 @@ static bool sum_f64(struct enclosure *out, const struct oracle_row *row,
     return true;
 }
 
-/* e^(x_j - m), each within EXP_ERROR, and their sum but for one maximum's 1. */
-struct shifted {
-    double *e; /* owned */
-    struct enclosure rest;
-};
-
-static status_t shifted_init(struct shifted *s, const struct oracle_row *row, double max) {
+status_t shifted_init(struct shifted *s, const struct oracle_row *row, double max) {
     size_t far, bytes;
+    *s = (struct shifted){.lo = 1, .hi = 1};
     if (!size_mul(&bytes, row->cols, sizeof *s->e) || !(s->e = malloc(bytes)))
         return FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", row->cols);
     struct row_sum sum = row_simd()->exps(s->e, &far, row->x, row->cols, max);
     double rest = sum.s + sum.c;
-    double half = (0x1.cp-53 * (1 + 0x1p-40)) * fabs(rest) + lost_in_sum(&sum, row->cols);
-    half = (1 + 0x1p-40) * (half + (double)far * FAR_SIZE);
-    s->rest = around(sum.s, sum.c, half);
+    double half = EXP_ERROR * fabs(rest) + lost_in_sum(&sum, row->cols) + (double)far * FAR_SIZE;
+    s->rest = around(sum.s, sum.c, half * (1 + 0x1p-40));
     s->rest.lo = fmax(s->rest.lo, 0); /* a sum of exponentials */
+    if (s->rest.hi > 0) {
+        /* In units of 2^-53: 1.75 for e_j, half each for 1/S, this product and the one with e_j,
+         * 2 for a step outward as in `around`: 5.25, and room. */
+        s->lo = 1 / add_up(1, s->rest.hi) * (1 - 0x1p-50);
+        s->hi = 1 / add_down(1, s->rest.lo) * (1 + 0x1p-50);
+    }
     return OK;
 }
 
-static bool softmax_f64(struct enclosure *out, const struct oracle_row *row,
-                        const struct shifted *s) {
-    double lo = 1, hi = 1;
-    if (s->rest.hi > 0) {
-        /* 1.75 for the term, half each for 1/S, this product and the term's, 2 for a step outward
-         * as in `around`: 5.25 units of 2^-53, and room. */
-        lo = 1 / add_up(1, s->rest.hi) * (1 - 0x1p-50);
-        hi = 1 / add_down(1, s->rest.lo) * (1 + 0x1p-50);
-    }
-    row_simd()->shares(out, s->e, row->x, row->cols, lo, hi);
-    return true;
+void shifted_clear(struct shifted *s) {
+    free(s->e);
+    s->e = NULL;
 }
 
 /* log(1 + rest), by one call of MPFR for each end. */
@@ -131,7 +130,7 @@ static status_t enclose_f64(struct enclosure *out, bool *given, const struct op 
         *given = true;
         return op->enclose(out, row);
     }
-    if ((!softmax && !lse && !log_softmax && op->enclose != sum_enclose) || row->cols > MAX_COLS)
+    if ((!softmax && !lse && !log_softmax && op->enclose != sum_enclose) || row->cols > TIER_MAX_COLS)
         return OK;
     struct row_scan scan = row_simd()->scan(row->x, row->cols);
     if (op->enclose == sum_enclose) {
@@ -146,11 +145,11 @@ static status_t enclose_f64(struct enclosure *out, bool *given, const struct op 
     if (st != OK)
         return st;
     if (softmax)
-        softmax_f64(out, row, &s);
+        row_simd()->shares(out, s.e, row->x, row->cols, s.lo, s.hi);
     else
         log_ops_f64(out, row, &s, scan.max, log_softmax);
     *given = true;
-    free(s.e);
+    shifted_clear(&s);
     return OK;
 }
 

@@ -43,16 +43,17 @@ struct tier_extremes {
     double ulps, rel, rho; /* the largest of the row; each no less than by op->budget and MPFR */
     size_t worst;          /* the element of rho, and the lower bound on its budget */
     double budget;
+    struct enclosure want; /* there, by TIER_F64 */
 };
 
 /*
  * Is every got[j] of the row within its budget, for certain?  The common case of a check at the
- * speed of double precision: one pass for the sum's error, one for the comparisons, against a lower
- * bound of op->budget.  want: from any tier.  got: the exact values of data of numerics->out.
- * Only for softmax; within = false for the other ops.  ERR_NOMEM.
+ * speed of double precision, without enclosures kept: one pass for the exponentials, one for the
+ * sum's error, one for the comparisons, against a lower bound of op->budget.  got: the exact values
+ * of data of numerics->out.  Only for softmax; within = false for the other ops.  ERR_NOMEM.
  */
 MUST_CHECK status_t tier_within(struct tier_extremes *out, const struct op *op,
-                                const struct oracle_row *row, const struct enclosure *want,
-                                const double *got, const struct numerics *numerics);
+                                const struct oracle_row *row, const double *got,
+                                const struct numerics *numerics);
 
 #endif

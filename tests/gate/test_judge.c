@@ -26,6 +26,7 @@ static void begin(struct bench *b, const char *op, fake_fn *honest, const char *
     CHECK_OK(
         case_from_fill(&b->c, fill_find(fill), &dtypes[DT_F32], (struct case_dims){rows, cols}, 1));
     CHECK_OK(truth_init(&b->truth, b->fake.kernel.op, &b->c, EMPTY_NAN));
+    CHECK_OK(truth_fill(&b->truth));
     b->y = malloc((b->truth.count + 1) * sizeof *b->y);
     struct dev_run run;
     honest(b->y, b->c.x, b->c.dims, 0, &run);
@@ -37,6 +38,7 @@ static void begin_row(struct bench *b, const char *op, fake_fn *honest, const fl
     *b = (struct bench){.fake = fake_kernel("fake", op, honest)};
     CHECK_OK(case_from_data(&b->c, x, &dtypes[DT_F32], (struct case_dims){1, cols}));
     CHECK_OK(truth_init(&b->truth, b->fake.kernel.op, &b->c, EMPTY_NAN));
+    CHECK_OK(truth_fill(&b->truth));
     b->y = malloc((b->truth.count + 1) * sizeof *b->y);
     struct dev_run run;
     honest(b->y, x, b->c.dims, 0, &run);
