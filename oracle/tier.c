@@ -58,10 +58,7 @@ static struct enclosure around(double s, double c, double half) {
                               nextafter(add_up(s, add_up(c, half)), INFINITY)};
 }
 
-static bool sum_f64(struct enclosure *out, const struct oracle_row *row,
-                    const struct row_scan *scan) {
-    if (scan->nan > 0 || scan->plus_inf > 0 || scan->minus_inf > 0 || row->cols == 0)
-        return false; /* a class only: op->enclose has it without computing */
+static bool sum_f64(struct enclosure *out, const struct oracle_row *row) {
     struct row_sum sum = row_simd()->sum(row->x, row->cols, 0);
     if (!(fabs(sum.s) < MAX_SIZE && sum.lost < MAX_SIZE))
         return false;
@@ -126,19 +123,20 @@ static status_t enclose_f64(struct enclosure *out, bool *given, const struct op 
     *given = false;
     bool softmax = op->enclose == softmax_enclose, lse = op->enclose == lse_enclose;
     bool log_softmax = op->enclose == log_softmax_enclose;
-    if (op->enclose == max_enclose) { /* exact, and never slow */
-        *given = true;
-        return op->enclose(out, row);
-    }
-    if ((!softmax && !lse && !log_softmax && op->enclose != sum_enclose) || row->cols > TIER_MAX_COLS)
+    bool sum = op->enclose == sum_enclose, max = op->enclose == max_enclose;
+    if ((!sum && !max && !softmax && !lse && !log_softmax) || row->cols > TIER_MAX_COLS)
         return OK;
     struct row_scan scan = row_simd()->scan(row->x, row->cols);
-    if (op->enclose == sum_enclose) {
-        *given = sum_f64(out, row, &scan);
+    bool infinite = sum ? scan.minus_inf > 0 : scan.max == -INFINITY;
+    if (max || scan.nan > 0 || scan.plus_inf > 0 || infinite || row->cols == 0) {
+        *given = true; /* there op->enclose computes nothing: a class, or an entry of the row */
+        return op->enclose(out, row);
+    }
+    if (sum) {
+        *given = sum_f64(out, row);
         return OK;
     }
-    bool class_only = scan.nan > 0 || scan.plus_inf > 0 || scan.max == -INFINITY;
-    if (class_only || fabs(scan.max) > MAX_SIZE)
+    if (fabs(scan.max) > MAX_SIZE)
         return OK;
     struct shifted s;
     status_t st = shifted_init(&s, row, scan.max);
