@@ -177,8 +177,9 @@ static struct element compare(const struct dtype *dt, uint32_t got, struct enclo
         e.rho = INFINITY;
     } else if (budget.lo == INFINITY) {
         e.state = UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
-    } else if (!final && (budget.hi == INFINITY || too_loose(dt, want))) {
-        e.state = UNDECIDED;
+    } else if (!final &&
+               (!(budget.hi <= budget.lo * (1 + 0x1p-30)) || too_loose(dt, want))) {
+        e.state = UNDECIDED; /* the budget steps within the enclosure, or the ulp may */
     } else if (e.error.outcome == ULP_CLASS_MISMATCH) {
         e.state = WRONG_CLASS;
         e.rho = INFINITY;
