@@ -176,9 +176,9 @@ static struct element compare(const struct dtype *dt, uint32_t got, struct enclo
         e.state = NEVER_WRITTEN;
         e.rho = INFINITY;
     } else if (budget.lo == INFINITY) {
-        e.state = UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
-    } else if (!final &&
-               (!(budget.hi <= budget.lo * (1 + 0x1p-30)) || too_loose(dt, want))) {
+        e.state =
+            UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
+    } else if (!final && (!(budget.hi <= budget.lo * (1 + 0x1p-30)) || too_loose(dt, want))) {
         e.state = UNDECIDED; /* the budget steps within the enclosure, or the ulp may */
     } else if (e.error.outcome == ULP_CLASS_MISMATCH) {
         e.state = WRONG_CLASS;
@@ -502,8 +502,8 @@ done:
  * The common case: the whole row is within for certain.  What a lower bound on budgets cannot say, a
  * closer look must: whether the case is to be trusted, and an online kernel's largest rho.
  */
-static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j,
-                              struct trust *trust, const struct oracle_row *x, size_t row) {
+static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j, struct trust *trust,
+                              const struct oracle_row *x, size_t row) {
     unsigned char tier = g->truth->tier[row];
     *done = false;
     if (g->exact || g->truth->first != TIER_F64 || (tier != TIER_F64 && tier != TIER_COUNT))

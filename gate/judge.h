@@ -91,10 +91,10 @@ struct judgement {
     enum verdict verdict;
     char reason[REASON_SIZE]; /* one line; "" for PASS */
     /* The next three are upper bounds: the enclosure's width, below 2^-20 ulp, is in them. */
-    double max_ulp;           /* over all elements with numbers on both sides, in magnitude */
-    double max_rel;           /* over those of them whose result is a normal number of the format */
-    double max_rho;           /* +Inf where a class is wrong or a budget of 0 is exceeded */
-    struct worst worst;       /* where rho is largest, or the first of a wrong class */
+    double max_ulp;     /* over all elements with numbers on both sides, in magnitude */
+    double max_rel;     /* over those of them whose result is a normal number of the format */
+    double max_rho;     /* +Inf where a class is wrong or a budget of 0 is exceeded */
+    struct worst worst; /* where rho is largest, or the first of a wrong class */
     struct tally tally;
 };
 
@@ -107,8 +107,7 @@ struct judgement {
  * leaves undecided goes to the next tier (docs/oracle.md).  ERR_SELF if the audit contradicts.
  */
 MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *kernel,
-                                 const struct test_case *c, struct truth *truth,
-                                 const void *y);
+                                 const struct test_case *c, struct truth *truth, const void *y);
 
 /*
  * Run the kernel on the case and judge it: device faults, then the values.  SKIP with the kernel's

@@ -51,8 +51,8 @@ json_t *json_of_tally(const struct tally *t) {
 }
 
 bool json_to_tally(struct tally *out, const json_t *json) {
-    *out = (struct tally){.audited =
-                              (uint64_t)json_integer_value(json_object_get(json, "audited"))};
+    *out =
+        (struct tally){.audited = (uint64_t)json_integer_value(json_object_get(json, "audited"))};
     for (int tier = 0; tier < TIER_COUNT; tier++) {
         const json_t *decided = json_object_get(json, tier_name((enum tier)tier));
         if (!json_is_integer(decided))

@@ -21,20 +21,23 @@
 #define INLINE static inline __attribute__((always_inline))
 
 #if defined __AVX512F__
-#define LANES 8
-#define EACH(v) {v, v, v, v, v, v, v, v}
-#define ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
-#define ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#    define LANES 8
+#    define EACH(v) \
+        { v, v, v, v, v, v, v, v }
+#    define ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#    define ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
 #elif defined __AVX2__
-#define LANES 4
-#define EACH(v) {v, v, v, v}
-#define ZIP_LOW 0, 4, 1, 5
-#define ZIP_HIGH 2, 6, 3, 7
+#    define LANES 4
+#    define EACH(v) \
+        { v, v, v, v }
+#    define ZIP_LOW 0, 4, 1, 5
+#    define ZIP_HIGH 2, 6, 3, 7
 #else
-#define LANES 2
-#define EACH(v) {v, v}
-#define ZIP_LOW 0, 2
-#define ZIP_HIGH 1, 3
+#    define LANES 2
+#    define EACH(v) \
+        { v, v }
+#    define ZIP_LOW 0, 2
+#    define ZIP_HIGH 1, 3
 #endif
 
 typedef double vd __attribute__((vector_size(8 * LANES)));
@@ -304,8 +307,8 @@ INLINE double terms_for(double *alpha, const double *x, const double *e, size_t 
         vd m = (vd)(((vi)term & all_bits((INT64_C(1) << 52) - 1)) | (vi)one) * all(1 - 0x1p-15);
         vi inside = (m > one) & (m < all(2 * (1 - 0x1p-14) * (1 + 0x1p-39)));
         /* Two roundings to float: 1/m is off by less than 2^-22. */
-        vd reciprocal = __builtin_convertvector(
-            (vf)EACH(1.0f) / __builtin_convertvector(m, vf), vd);
+        vd reciprocal =
+            __builtin_convertvector((vf)EACH(1.0f) / __builtin_convertvector(m, vf), vd);
         vd eps = worst * pick(inside, reciprocal * all(1 - 0x1p-22), all(1 - 0x1p-22));
 
         vd d = argument_error(v, z, exp, t);

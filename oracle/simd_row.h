@@ -19,8 +19,8 @@
 #define FAR_SIZE 0x1p-860
 
 struct row_scan {
-    double max;                          /* of all entries, -Inf if there are none */
-    size_t nan, plus_inf, minus_inf;     /* how many */
+    double max;                      /* of all entries, -Inf if there are none */
+    size_t nan, plus_inf, minus_inf; /* how many */
 };
 
 /* s + c is the sum but for the roundings of c, which are at most n 2^-53 lost. */
@@ -38,7 +38,7 @@ struct softmax_terms {
 };
 
 struct softmax_limits {
-    double lo, hi; /* of a share: struct shifted */
+    double lo, hi;                  /* of a share: struct shifted */
     double max, floor, floor_below; /* an exp's floor counts below this argument */
     double division, sum;           /* relative errors */
     double lost;                    /* what a floor weighs: share (1 + division) / (1 - sigma) */
@@ -46,13 +46,13 @@ struct softmax_limits {
     double tiny;                    /* a last rounding below 2^-125; 0: as above it */
     bool nearest;
     double out_smallest_step, out_unit, out_flush; /* out_unit 0: out is acc */
-    double keep; /* just below 1: pays for all roundings */
-    double out_prec_scale, out_min_normal; /* 2^(p-1), 2^emin of the output format */
+    double keep;                                   /* just below 1: pays for all roundings */
+    double out_prec_scale, out_min_normal;         /* 2^(p-1), 2^emin of the output format */
 };
 
 struct softmax_extremes {
-    bool within; /* every element is within its budget for certain */
-    bool earned; /* some budget is far below its result: this row could have failed */
+    bool within;           /* every element is within its budget for certain */
+    bool earned;           /* some budget is far below its result: this row could have failed */
     double ulps, rel, rho; /* the largest, to 2^-20 or so; rho: of the lower bound */
     size_t worst;          /* where rho is largest */
     double budget;         /* the lower bound there */

@@ -45,7 +45,9 @@ static struct softmax_limits limits_of(const struct numerics *nu, const struct d
         .sum = sigma / (1 - sigma),
         .lost = s->lo * (1 + division->rel) / (1 - sigma),
         .smallest_step = ldexp(1, nu->acc->emin - (int)nu->acc->prec),
-        .tiny = nu->flush ? flushed : division->nearest ? 0 : 2.5 * 0x1p-149,
+        .tiny = nu->flush           ? flushed
+                : division->nearest ? 0
+                                    : 2.5 * 0x1p-149,
         .nearest = division->nearest,
         .out_smallest_step = ldexp(1, out->emin - (int)out->prec),
         .out_unit = out == nu->acc ? 0 : unit_roundoff(out),

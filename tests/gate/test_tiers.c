@@ -83,8 +83,8 @@ static void make_output(struct trial *t, enum manner manner, struct rng *rng) {
     for (size_t i = 0; manner == MANY_AT_EDGE && i < n; i++)
         if (rng_below(rng, 3) == 0)
             dtype_store(dt, t->y, i, at_edge(dt, t->truth.want[i], t->budget[i], rng));
-    const uint32_t special[] = {dt->nan, nearest(dt, INFINITY), nearest(dt, -INFINITY), 0,
-                                nearest(dt, 1), UINT32_MAX >> (32 - dt->bits)};
+    const uint32_t special[] = {dt->nan, nearest(dt, INFINITY), nearest(dt, -INFINITY),
+                                0,       nearest(dt, 1),        UINT32_MAX >> (32 - dt->bits)};
     for (size_t k = 0; manner == SPECIAL && n > 0 && k < 2; k++)
         dtype_store(dt, t->y, rng_below(rng, n), special[rng_below(rng, 6)]);
 }
@@ -100,8 +100,8 @@ static void compare_verdicts(struct trial *t, const char *what) {
     /* A row that passed at one look has a lower bound for its budget: half of it beside a power of
      * two, where a rounding's step may be the one below. */
     double over = quick.verdict == VERDICT_PASS ? 2.01 : 1.001;
-    bool rho_agrees = quick.max_rho >= slow.max_rho * (1 - 1e-9) &&
-                      quick.max_rho <= slow.max_rho * over + 1e-5;
+    bool rho_agrees =
+        quick.max_rho >= slow.max_rho * (1 - 1e-9) && quick.max_rho <= slow.max_rho * over + 1e-5;
     if (quick.verdict != slow.verdict || !rho_agrees) {
         print_error("%s: the tiers say %s, rho %.12g (%s), MPFR %s, rho %.12g (%s)\n", what,
                     verdict_name(quick.verdict), quick.max_rho, quick.reason,

@@ -63,8 +63,9 @@ static double worst_exp_error(const double *x, size_t n, double max, size_t firs
                 continue;
             if (x[i] - max >= FAR)
                 error = exp_error(v, x[i], max);
-            CHECK(error <= EXP_ERROR * 0x1p53, "%s: exp(%a - %a) = %a is off by %.3f units of 2^-53",
-                  levels[l]->name, x[i], max, v, error);
+            CHECK(error <= EXP_ERROR * 0x1p53,
+                  "%s: exp(%a - %a) = %a is off by %.3f units of 2^-53", levels[l]->name, x[i], max,
+                  v, error);
             worst = fmax(worst, error);
         }
     return worst;
@@ -234,7 +235,8 @@ static bool within(struct common *c) {
 static bool within_at(struct common *c, size_t j, double part) {
     for (size_t i = 0; i < c->row.cols; i++)
         c->got[i] = c->slow[i].lo;
-    c->got[j] = part > 0 ? c->slow[j].hi + part * c->budget[j] : c->slow[j].lo + part * c->budget[j];
+    c->got[j] =
+        part > 0 ? c->slow[j].hi + part * c->budget[j] : c->slow[j].lo + part * c->budget[j];
     return within(c);
 }
 
