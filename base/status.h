@@ -36,11 +36,11 @@ int status_exit_code(status_t code);
 #define FAIL(code, ...) (status_record(__VA_ARGS__), (code))
 
 /* Store the status of `expr` in the local `st`; on failure leave through the label `done`. */
-#define TRY(expr)      \
-    do {               \
-        st = (expr);   \
-        if (st != OK)  \
-            goto done; \
+#define TRY(expr)                                                                        \
+    do {                                                                                 \
+        st = (expr);                                                                     \
+        if (st != OK)                                                                    \
+            goto done;                                                                   \
     } while (0)
 
 #define MUST_CHECK __attribute__((warn_unused_result))

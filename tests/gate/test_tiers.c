@@ -17,6 +17,7 @@
 
 #include "base/rng.h"
 #include "gate/judge.h"
+#include "oracle/ulp.h"
 #include "tests/gate/fake.h"
 
 static size_t wanted_elements = 200000;
@@ -167,6 +168,69 @@ static void verdicts_are_those_of_mpfr(void **state) {
     assert_true(t.failed > rows / 20 && t.failed < rows * 19 / 20);
 }
 
+/* What an op whose budget is ours to choose gives for the only row. */
+static double chosen[300];
+
+static status_t chosen_budget(double *budget, const struct oracle_row *row,
+                              const struct enclosure *want, const struct numerics *n) {
+    (void)want, (void)n;
+    memcpy(budget, chosen, row->cols * sizeof *budget);
+    return OK;
+}
+
+/*
+ * No datum falls into the 2^-25 of a budget that tier 0 leaves open, so here the budget is put there:
+ * at MPFR's own distance, between its two bounds, and next to either.
+ */
+static void edges_within_the_enclosure(void **state) {
+    (void)state;
+    static const char *const names[] = {"softmax", "log_softmax"};
+    struct rng rng = rng_from_seed(3);
+    size_t seen[VERDICT_COUNT] = {0}, handed_up = 0;
+    for (size_t k = 0; k < 300; k++) {
+        struct trial t = {.fake = fake_kernel("fake", names[k % 2], fake_softmax)};
+        struct op op = *t.fake.kernel.op;
+        struct truth tiers;
+        struct judgement quick, slow;
+        op.budget = chosen_budget;
+        t.fake.kernel.op = &op;
+        CHECK_OK(case_from_fill(&t.c, fill_find("normal"), &dtypes[DT_F32],
+                                (struct case_dims){1, 20}, k));
+        CHECK_OK(truth_init(&t.truth, &op, &t.c, EMPTY_NAN));
+        t.truth.first = TIER_MPFR;
+        CHECK_OK(truth_fill(&t.truth));
+        t.y = calloc(20, sizeof(float));
+        for (size_t j = 0; j < 20; j++) {
+            struct enclosure want = t.truth.want[j];
+            uint32_t bits = nearest(&dtypes[DT_F32], want.lo * (1 + 0x1p-22));
+            struct ulp_error e = ulp_error(&dtypes[DT_F32], bits, want);
+            dtype_store(&dtypes[DT_F32], t.y, j, bits);
+            chosen[j] = 2 * e.abs_hi;
+        }
+        size_t j = rng_below(&rng, 20);
+        struct ulp_error e =
+            ulp_error(&dtypes[DT_F32], dtype_load(&dtypes[DT_F32], t.y, j), t.truth.want[j]);
+        const double edges[] = {e.abs_hi, nextafter(e.abs_lo, 0), (e.abs_lo + e.abs_hi) / 2,
+                                nextafter(e.abs_hi, 1), e.abs_lo};
+        chosen[j] = edges[k % 5];
+        CHECK_OK(truth_init(&tiers, &op, &t.c, EMPTY_NAN));
+        tiers.audit.share = 1;
+        CHECK_OK(judge_output(&quick, &t.fake.kernel, &t.c, &tiers, t.y));
+        CHECK_OK(judge_output(&slow, &t.fake.kernel, &t.c, &t.truth, t.y));
+        CHECK(quick.verdict == slow.verdict, "row %zu: the tiers say %s, MPFR %s", k,
+              verdict_name(quick.verdict), verdict_name(slow.verdict));
+        seen[slow.verdict]++;
+        handed_up += quick.tally.decided[TIER_MPFR];
+        free(t.y);
+        truth_clear(&tiers);
+        truth_clear(&t.truth);
+        case_clear(&t.c);
+    }
+    print_message("%zu PASS, %zu FAIL, %zu UNSURE; %zu elements by MPFR\n", seen[VERDICT_PASS],
+                  seen[VERDICT_FAIL], seen[VERDICT_UNSURE], handed_up);
+    assert_true(seen[VERDICT_PASS] > 50 && seen[VERDICT_FAIL] > 30 && handed_up > 50);
+}
+
 /* A truth that MPFR contradicts is a fault of Assay, and not a verdict on the kernel. */
 static void a_wrong_tier_is_found_out(void **state) {
     (void)state;
@@ -196,6 +260,7 @@ int main(int argc, char **argv) {
         wanted_elements = strtoul(argv[1], NULL, 10);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts_are_those_of_mpfr),
+        cmocka_unit_test(edges_within_the_enclosure),
         cmocka_unit_test(a_wrong_tier_is_found_out),
     };
     int failed = cmocka_run_group_tests_name("tiers", tests, NULL, NULL);
