@@ -32,6 +32,7 @@ int status_exit_code(status_t code) {
     case ERR_NOMEM:
     case ERR_DEVICE:
     case ERR_UNDECIDED:
+    case ERR_SELF:
         return 3;
     }
     return 3;

@@ -17,6 +17,7 @@ typedef enum status {
     ERR_NOMEM,       /* no memory, or a memory budget is spent */
     ERR_DEVICE,      /* the device cannot be opened or broke down */
     ERR_UNDECIDED,   /* an oracle reached its precision limit */
+    ERR_SELF,        /* two parts of Assay contradict each other: neither is to be believed */
 } status_t;
 
 /*

@@ -98,8 +98,7 @@ void case_clear(struct test_case *c) {
 }
 
 void case_row(double *x, const struct test_case *c, size_t row) {
-    for (size_t j = 0; j < c->dims.cols; j++)
-        x[j] = dtype_to_double(c->dtype, dtype_load(c->dtype, c->x, row * c->dims.cols + j));
+    dtype_row(x, c->dtype, c->x, row * c->dims.cols, c->dims.cols);
 }
 
 /* A word as the shell reads it back. */

@@ -65,7 +65,7 @@ static void promise_mean(struct promise *p, const struct op *op) {
 }
 
 static status_t promise_init(struct promise *p, const struct kernel *kernel,
-                             const struct test_case *c, const struct truth *truth) {
+                             const struct test_case *c, struct truth *truth) {
     *p = (struct promise){0};
     status_t st = OK;
     TRY(kernel_numerics(&p->nu, kernel, c->dims));
@@ -116,7 +116,7 @@ static bool counts(const struct promise *p, double got, struct enclosure want, d
 }
 
 static void add_row(struct ensemble *e, const struct promise *p, const struct dtype *out,
-                    const struct truth *truth, const void *y, size_t first, size_t count) {
+                    struct truth *truth, const void *y, size_t first, size_t count) {
     double mean[BIAS_TESTS] = {0}, allowed = 0, square = 0, reach = 0, n = 0;
     for (size_t i = first; i < first + count; i++) {
         struct enclosure want = truth->want[i];
@@ -211,7 +211,7 @@ static void decide(struct judgement *out, const struct ensemble *e, const struct
 }
 
 /* Is there a test at all, or do the budgets leave no room between them and their average? */
-static bool nothing_promised(const struct promise *p, const struct truth *truth) {
+static bool nothing_promised(const struct promise *p, struct truth *truth) {
     bool exact = true;
     for (size_t i = 0; i < truth->count; i++)
         exact &= p->budget[i] == 0;
@@ -219,7 +219,7 @@ static bool nothing_promised(const struct promise *p, const struct truth *truth)
 }
 
 status_t ensemble_output(struct judgement *out, const struct kernel *kernel,
-                         const struct test_case *c, const struct truth *truth, const void *y) {
+                         const struct test_case *c, struct truth *truth, const void *y) {
     struct promise p;
     struct ensemble e = {0};
     size_t step = results_per_row(kernel->op, c->dims);
@@ -240,6 +240,6 @@ status_t ensemble_output(struct judgement *out, const struct kernel *kernel,
 
 status_t ensemble_kernel(struct judgement *out, struct kernel_result *result,
                          struct loaded_kernel *lk, const struct test_case *c,
-                         const struct truth *truth) {
+                         struct truth *truth) {
     return judge_run(out, result, lk, c, truth, ensemble_output);
 }

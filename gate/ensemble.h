@@ -30,12 +30,12 @@ const char *ensemble_refuses(const struct fill *fill);
  * stay 0.  ERR_NOMEM, ERR_UNSUPPORTED as budgets_make.
  */
 MUST_CHECK status_t ensemble_output(struct judgement *out, const struct kernel *kernel,
-                                    const struct test_case *c, const struct truth *truth,
+                                    const struct test_case *c, struct truth *truth,
                                     const void *y);
 
 /* Run the kernel and judge its output so; as judge_kernel otherwise. */
 MUST_CHECK status_t ensemble_kernel(struct judgement *out, struct kernel_result *result,
                                     struct loaded_kernel *lk, const struct test_case *c,
-                                    const struct truth *truth);
+                                    struct truth *truth);
 
 #endif

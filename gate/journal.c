@@ -27,7 +27,7 @@ static void name_of(char *out, size_t size, const char *key, const char *line) {
 static json_t *json_of_outcome(const struct outcome *o) {
     const struct judgement *j = &o->judgement;
     const struct worst *w = &j->worst;
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I}",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I, s:o}",
                      "verdict", (int)j->verdict,
                      "reason", j->reason,
                      "max_ulp", json_of_double(j->max_ulp),
@@ -43,7 +43,8 @@ static json_t *json_of_outcome(const struct outcome *o) {
                      "budget", json_of_double(w->budget),
                      "events", json_of_events(&o->events),
                      "saw", (int)o->saw_order,
-                     "compared", (json_int_t)o->compared);
+                     "compared", (json_int_t)o->compared,
+                     "oracle", json_of_tally(&j->tally));
 }
 /* clang-format on */
 
@@ -53,18 +54,20 @@ static bool json_to_outcome(struct outcome *out, const json_t *json) {
     int verdict, known, per_row, saw;
     const char *reason;
     json_int_t row, col, got, compared;
-    json_t *ulp, *rel, *rho, *lo, *hi, *budget, *events;
+    json_t *ulp, *rel, *rho, *lo, *hi, *budget, *events, *tally;
     if (json_unpack((json_t *)json,
-                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I}",
+                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, "
+                    "s:I, s:o}",
                     "verdict", &verdict, "reason", &reason, "max_ulp", &ulp, "max_rel", &rel,
                     "max_rho", &rho, "known", &known, "per_row", &per_row, "row", &row, "col", &col,
                     "got", &got, "lo", &lo, "hi", &hi, "budget", &budget, "events", &events, "saw",
-                    &saw, "compared", &compared) != 0)
+                    &saw, "compared", &compared, "oracle", &tally) != 0)
         return false;
     if (verdict < 0 || verdict >= VERDICT_COUNT || !json_to_double(&j->max_ulp, ulp) ||
         !json_to_double(&j->max_rel, rel) || !json_to_double(&j->max_rho, rho) ||
         !json_to_double(&j->worst.want.lo, lo) || !json_to_double(&j->worst.want.hi, hi) ||
-        !json_to_double(&j->worst.budget, budget) || !json_to_events(&o.events, events))
+        !json_to_double(&j->worst.budget, budget) || !json_to_events(&o.events, events) ||
+        !json_to_tally(&j->tally, tally))
         return false;
     j->verdict = (enum verdict)verdict;
     snprintf(j->reason, sizeof j->reason, "%s", reason);

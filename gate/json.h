@@ -14,6 +14,10 @@ bool json_to_double(double *out, const json_t *json);
 json_t *json_of_events(const struct dev_events *e);
 bool json_to_events(struct dev_events *out, const json_t *json);
 
+/* {"f64": results decided by it, ..., "mpfr": ..., "audited": ...} */
+json_t *json_of_tally(const struct tally *t);
+bool json_to_tally(struct tally *out, const json_t *json);
+
 /* One kernel's object of results.json; NULL if there is no memory. */
 json_t *json_of_kernel(const struct kernel_report *r);
 

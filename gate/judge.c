@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "base/size.h"
 #include "oracle/ulp.h"
 
@@ -27,8 +28,10 @@ struct judgement judgement_of(enum verdict verdict, const char *format, ...) {
 
 /* ---- truth and budgets ----------------------------------------------------------------------- */
 
+/* Not cleared. */
 static void *new_array(size_t count, size_t size) {
-    return calloc(count ? count : 1, size);
+    size_t bytes;
+    return size_mul(&bytes, count, size) ? malloc(bytes ? bytes : 1) : NULL;
 }
 
 static status_t result_count(size_t *out, const struct op *op, struct case_dims dims) {
@@ -39,29 +42,47 @@ static status_t result_count(size_t *out, const struct op *op, struct case_dims 
 
 status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                     enum empty_row empty_row) {
-    *out = (struct truth){0};
-    size_t step = results_per_row(op, c->dims);
-    double *x = NULL;
+    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row};
     status_t st = OK;
     TRY(result_count(&out->count, op, c->dims));
-    x = new_array(c->dims.cols, sizeof *x);
+    out->x = new_array(c->dims.cols, sizeof *out->x);
     out->want = new_array(out->count, sizeof *out->want);
-    if (!x || !out->want)
+    out->tier = new_array(c->dims.rows, 1);
+    if (!out->x || !out->want || !out->tier)
         TRY(FAIL(ERR_NOMEM, "no memory for the truth of %zux%zu", c->dims.rows, c->dims.cols));
-    for (size_t row = 0; row < c->dims.rows; row++) {
-        case_row(x, c, row);
-        const struct oracle_row r = {.x = x, .cols = c->dims.cols, .empty_row = empty_row};
-        TRY(op->enclose(out->want + row * step, &r));
-    }
+    memset(out->tier, TIER_COUNT, c->dims.rows);
 done:
-    free(x);
     if (st != OK)
         truth_clear(out);
     return st;
 }
 
+status_t truth_row(struct truth *t, size_t row) {
+    if (t->tier[row] != TIER_COUNT)
+        return OK;
+    const struct oracle_row r = {t->x, t->c->dims.cols, t->empty_row};
+    enum tier tier = t->first;
+    case_row(t->x, t->c, row);
+    status_t st =
+        tier_enclose(t->want + row * results_per_row(t->op, t->c->dims), &tier, t->op, &r);
+    if (st == OK)
+        t->tier[row] = (unsigned char)tier;
+    return st;
+}
+
+status_t truth_fill(struct truth *t) {
+    for (size_t row = 0; row < t->c->dims.rows; row++) {
+        status_t st = truth_row(t, row);
+        if (st != OK)
+            return st;
+    }
+    return OK;
+}
+
 void truth_clear(struct truth *t) {
     free(t->want);
+    free(t->tier);
+    free(t->x);
     *t = (struct truth){0};
 }
 
@@ -78,14 +99,17 @@ typedef status_t bound_fn(double *, const struct oracle_row *, const struct encl
 
 static status_t bounds_make(double **bounds, bound_fn *bound, const struct kernel *kernel,
                             const struct numerics *numerics, const struct test_case *c,
-                            const struct truth *truth) {
+                            struct truth *truth) {
     size_t step = results_per_row(kernel->op, c->dims);
     double *x = NULL, *out = NULL;
     status_t st = OK;
+    TRY(truth_fill(truth));
     x = new_array(c->dims.cols, sizeof *x);
     out = new_array(truth->count, sizeof *out);
     if (!x || !out)
         TRY(FAIL(ERR_NOMEM, "no memory for the bounds of %zux%zu", c->dims.rows, c->dims.cols));
+    for (size_t i = 0; i < truth->count; i++)
+        out[i] = 0;
     for (size_t row = 0; row < c->dims.rows && !sums_exactly(kernel, c); row++) {
         case_row(x, c, row);
         const struct oracle_row r = {.x = x, .cols = c->dims.cols, .empty_row = kernel->empty_row};
@@ -103,19 +127,19 @@ done:
 
 status_t budgets_declared(double **bounds, const struct kernel *kernel,
                           const struct numerics *numerics, const struct test_case *c,
-                          const struct truth *truth) {
+                          struct truth *truth) {
     return bounds_make(bounds, kernel->op->budget, kernel, numerics, c, truth);
 }
 
 status_t budgets_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
-                      const struct truth *truth) {
+                      struct truth *truth) {
     struct numerics numerics;
     status_t st = kernel_numerics(&numerics, kernel, c->dims);
     return st != OK ? st : budgets_declared(bounds, kernel, &numerics, c, truth);
 }
 
 status_t spreads_make(double **bounds, const struct kernel *kernel, const struct test_case *c,
-                      const struct truth *truth) {
+                      struct truth *truth) {
     struct numerics numerics;
     status_t st = kernel_numerics(&numerics, kernel, c->dims);
     return st != OK ? st : bounds_make(bounds, kernel->op->spread, kernel, &numerics, c, truth);
@@ -135,24 +159,45 @@ static uint32_t poison_of(const struct dtype *dt) {
     return dt->bits == 32 ? UINT32_MAX : (UINT32_C(1) << dt->bits) - 1;
 }
 
+/* An interval: of what the budget may be for an enclosure within this one. */
+struct budget {
+    double lo, hi;
+};
+
+/*
+ * An enclosure across the overflow threshold, or one too wide to say how many ulps: the class or the
+ * figures may depend on where in it the result lies.
+ */
+static bool too_loose(const struct dtype *dt, struct enclosure want) {
+    if (want.lo == want.hi || enclosure_is_nan(want))
+        return false;
+    double outer = fmax(fabs(want.lo), fabs(want.hi)), inner = fmin(fabs(want.lo), fabs(want.hi));
+    if (want.lo < 0 && want.hi > 0)
+        inner = 0;
+    return !(outer < dtype_max(dt)) || !(want.hi - want.lo <= 0x1p-20 * ulp_size(dt, inner));
+}
+
+/* final: there is no tighter enclosure. */
 static struct element compare(const struct dtype *dt, uint32_t got, struct enclosure want,
-                              double budget, bool poison_is_news) {
+                              struct budget budget, bool never_written, bool final) {
     struct element e = {.state = WITHIN, .error = ulp_error(dt, got, want)};
-    if (poison_is_news && got == poison_of(dt)) {
+    if (never_written) {
         e.state = NEVER_WRITTEN;
         e.rho = INFINITY;
-    } else if (budget == INFINITY) {
+    } else if (budget.lo == INFINITY) {
         e.state =
             UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
+    } else if (!final && (!(budget.hi <= budget.lo * (1 + 0x1p-30)) || too_loose(dt, want))) {
+        e.state = UNDECIDED; /* the budget steps within the enclosure, or the ulp may */
     } else if (e.error.outcome == ULP_CLASS_MISMATCH) {
         e.state = WRONG_CLASS;
         e.rho = INFINITY;
     } else if (e.error.outcome != ULP_CLASS_MATCH) {
-        if (!(e.error.abs_lo <= budget))
+        if (!(e.error.abs_lo <= budget.hi))
             e.state = BEYOND;
-        else if (!(e.error.abs_hi <= budget))
+        else if (!(e.error.abs_hi <= budget.lo))
             e.state = UNDECIDED;
-        e.rho = e.error.abs_hi == 0 ? 0 : e.error.abs_hi / budget;
+        e.rho = e.error.abs_hi == 0 ? 0 : e.error.abs_hi / budget.lo;
         if (isnan(e.rho)) /* a NaN budget allows nothing */
             e.rho = INFINITY;
     }
@@ -308,42 +353,253 @@ static struct row_scale row_scale(const struct op *op, const struct test_case *c
     return (struct row_scale){max, strcmp(op->name, "sum") == 0 ? sum : max};
 }
 
+/* ---- the ladder, row by row ------------------------------------------------------------------- */
+
+/* A judgement under way, and scratch for one row of it. */
+struct judge {
+    const struct kernel *kernel;
+    const struct test_case *c;
+    struct truth *truth;
+    const void *y;
+    struct numerics numerics;
+    size_t step; /* results per row */
+    bool exact;  /* budgets are 0 throughout */
+    bool poison_known, poison_is_news;
+    double *x;              /* cols */
+    double *got, *lo, *hi;  /* step: values, budgets */
+    struct enclosure *want; /* step */
+    struct element *elements, *again;
+};
+
+static status_t judge_init(struct judge *g, const struct kernel *kernel, const struct test_case *c,
+                           struct truth *truth, const void *y) {
+    *g = (struct judge){.kernel = kernel,
+                        .c = c,
+                        .truth = truth,
+                        .y = y,
+                        .step = results_per_row(kernel->op, c->dims),
+                        .exact = sums_exactly(kernel, c)};
+    status_t st = kernel_numerics(&g->numerics, kernel, c->dims);
+    if (st != OK)
+        return st;
+    g->x = new_array(c->dims.cols, sizeof *g->x);
+    g->got = new_array(g->step, sizeof *g->got);
+    g->lo = new_array(g->step, sizeof *g->lo);
+    g->hi = new_array(g->step, sizeof *g->hi);
+    g->want = new_array(g->step, sizeof *g->want);
+    g->elements = new_array(g->step, sizeof *g->elements);
+    g->again = new_array(g->step, sizeof *g->again);
+    if (!g->x || !g->got || !g->lo || !g->hi || !g->want || !g->elements || !g->again)
+        return FAIL(ERR_NOMEM, "no memory to judge rows of %zu", c->dims.cols);
+    return OK;
+}
+
+static void judge_clear(struct judge *g) {
+    free(g->x);
+    free(g->got);
+    free(g->lo);
+    free(g->hi);
+    free(g->want);
+    free(g->elements);
+    free(g->again);
+}
+
+static uint32_t got_bits(const struct judge *g, size_t row, size_t col) {
+    return dtype_load(g->kernel->out, g->y, row * g->step + col);
+}
+
+/* The input is searched only once some output looks like poison. */
+static bool never_written(struct judge *g, uint32_t bits) {
+    if (bits != poison_of(g->kernel->out))
+        return false;
+    if (!g->poison_known)
+        g->poison_is_news = !holds_poison(g->c);
+    g->poison_known = true;
+    return g->poison_is_news;
+}
+
+static status_t row_budgets(struct judge *g, const struct oracle_row *row, enum tier tier) {
+    const struct op *op = g->kernel->op;
+    status_t st = OK;
+    if (g->exact) {
+        memset(g->lo, 0, g->step * sizeof *g->lo);
+        memset(g->hi, 0, g->step * sizeof *g->hi);
+        return OK;
+    }
+    if (tier < TIER_MPFR) {
+        st = tier_budgets(g->lo, g->hi, op, row, g->want, &g->numerics);
+    } else {
+        st = op->budget(g->lo, row, g->want, &g->numerics);
+        memcpy(g->hi, g->lo, g->step * sizeof *g->lo);
+    }
+    if (st == ERR_UNSUPPORTED) /* its numerics do not say enough */
+        st = FAIL(st, "%s: %s: %s", g->kernel->manifest, g->kernel->name, status_message());
+    return st;
+}
+
+/*
+ * Every element of a row compared, with the enclosures g->want of this tier; as long as one is
+ * undecided, all are again with those of the next tier.  g->want and g->lo are the last ones used.
+ */
+static status_t climb(struct judge *g, struct element *elements, struct tally *tally,
+                      const struct oracle_row *x, size_t row, enum tier tier) {
+    size_t decided = 0;
+    status_t st = OK;
+    for (;;) {
+        bool final = tier == TIER_MPFR;
+        size_t open = 0;
+        TRY(row_budgets(g, x, tier));
+        for (size_t col = 0; col < g->step; col++) {
+            uint32_t bits = got_bits(g, row, col);
+            elements[col] =
+                compare(g->kernel->out, bits, g->want[col], (struct budget){g->lo[col], g->hi[col]},
+                        never_written(g, bits), final);
+            open += elements[col].state == UNDECIDED;
+        }
+        size_t now = g->step - open;
+        tally->decided[tier] += now > decided ? now - decided : 0;
+        decided = now > decided ? now : decided;
+        if (open == 0 || final)
+            break;
+        tier++;
+        TRY(tier_enclose(g->want, &tier, g->kernel->op, x));
+    }
+done:
+    return st;
+}
+
+/* ---- the audit -------------------------------------------------------------------------------- */
+
+static bool picked(const struct audit *audit, size_t row) {
+    struct rng rng = rng_from_seed(audit->seed ^ (row + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    return rng_unit(&rng) < audit->share;
+}
+
+/* Do the tiers and MPFR alone agree on every element of the row, and do their enclosures? */
+static status_t audit_row(struct judge *g, struct tally *tally, size_t row) {
+    const struct oracle_row x = {g->x, g->c->dims.cols, g->kernel->empty_row};
+    const struct enclosure *first = g->truth->want + row * g->step;
+    struct tally ignored = {0};
+    char where[64];
+    status_t st = OK;
+    TRY(truth_row(g->truth, row));
+    case_row(g->x, g->c, row);
+    memcpy(g->want, first, g->step * sizeof *first);
+    TRY(climb(g, g->elements, &ignored, &x, row, (enum tier)g->truth->tier[row]));
+    TRY(g->kernel->op->enclose(g->want, &x));
+    TRY(climb(g, g->again, &ignored, &x, row, TIER_MPFR));
+    tally->audited += g->step;
+    for (size_t col = 0; col < g->step; col++) {
+        const struct worst at = {
+            .per_row = g->kernel->op->result == OP_PER_ROW, .row = row, .col = col};
+        struct enclosure slow = g->want[col];
+        worst_place(where, sizeof where, &at);
+        if (g->elements[col].state != g->again[col].state)
+            TRY(FAIL(ERR_SELF,
+                     "Assay contradicts itself on %s, %s: its tiers say %s, MPFR alone says %s; "
+                     "this is a fault of Assay, not of the kernel",
+                     g->kernel->name, where, verdict_name(state_verdict(g->elements[col].state)),
+                     verdict_name(state_verdict(g->again[col].state))));
+        if (!enclosure_is_nan(slow) && !(first[col].lo <= slow.lo && slow.hi <= first[col].hi))
+            TRY(FAIL(ERR_SELF,
+                     "Assay contradicts itself on %s, %s: tier %s has [%a, %a], MPFR [%a, %a]; "
+                     "this is a fault of Assay, not of the kernel",
+                     g->kernel->name, where, tier_name((enum tier)g->truth->tier[row]),
+                     first[col].lo, first[col].hi, slow.lo, slow.hi));
+    }
+done:
+    return st;
+}
+
+static status_t audit(struct judge *g, struct judgement *j) {
+    const struct audit *a = &g->truth->audit;
+    status_t st = OK;
+    for (size_t row = 0; a->share > 0 && row < g->c->dims.rows; row++)
+        if (picked(a, row) && g->truth->tier[row] != TIER_MPFR)
+            TRY(audit_row(g, &j->tally, row));
+    if (a->worst && j->worst.known && g->truth->tier[j->worst.row] != TIER_MPFR &&
+        !(a->share > 0 && picked(a, j->worst.row)))
+        TRY(audit_row(g, &j->tally, j->worst.row));
+done:
+    return st;
+}
+
+/* ---- one row ---------------------------------------------------------------------------------- */
+
+/*
+ * The common case: the whole row is within for certain.  What a lower bound on budgets cannot say, a
+ * closer look must: whether the case is to be trusted, and an online kernel's largest rho.
+ */
+static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j, struct trust *trust,
+                              const struct oracle_row *x, size_t row) {
+    unsigned char tier = g->truth->tier[row];
+    *done = false;
+    if (g->exact || g->truth->first != TIER_F64 || (tier != TIER_F64 && tier != TIER_COUNT))
+        return OK;
+    dtype_row(g->got, g->kernel->out, g->y, row * g->step, g->step);
+    struct tier_extremes e;
+    status_t st = tier_within(&e, g->kernel->op, x, g->got, &g->numerics);
+    if (st != OK || !e.within)
+        return st;
+    bool record = !j->worst.known || e.rho > j->max_rho;
+    if (!(trust->earned || e.earned) || (record && !e.sharp))
+        return OK;
+    if (record && j->verdict == VERDICT_PASS)
+        j->worst = (struct worst){.known = true,
+                                  .row = row,
+                                  .col = e.worst,
+                                  .got = got_bits(g, row, e.worst),
+                                  .want = e.want,
+                                  .budget = e.budget};
+    j->max_rho = max_keep(j->max_rho, e.rho);
+    j->max_ulp = max_keep(j->max_ulp, e.ulps);
+    j->max_rel = max_keep(j->max_rel, e.rel);
+    j->tally.decided[TIER_F64] += g->step;
+    trust->earned = true;
+    *done = true;
+    return OK;
+}
+
 /* One row of y: every element compared, the worst kept. */
-static void judge_row(struct judgement *j, struct trust *trust, const struct kernel *kernel,
-                      const struct test_case *c, const struct truth *truth, const double *budget,
-                      const void *y, size_t row, bool poison_is_news) {
-    size_t step = results_per_row(kernel->op, c->dims);
-    struct row_scale scale = row_scale(kernel->op, c, row);
-    for (size_t col = 0; col < step; col++) {
-        size_t i = row * step + col;
+static status_t judge_row(struct judge *g, struct judgement *j, struct trust *trust, size_t row) {
+    const struct oracle_row x = {g->x, g->c->dims.cols, g->kernel->empty_row};
+    struct row_scale scale = row_scale(g->kernel->op, g->c, row);
+    bool done;
+    status_t st = OK;
+    case_row(g->x, g->c, row);
+    TRY(judge_quickly(&done, g, j, trust, &x, row));
+    if (done)
+        return OK;
+    TRY(truth_row(g->truth, row));
+    memcpy(g->want, g->truth->want + row * g->step, g->step * sizeof *g->want);
+    TRY(climb(g, g->elements, &j->tally, &x, row, (enum tier)g->truth->tier[row]));
+    for (size_t col = 0; col < g->step; col++) {
         const struct worst here = {
             .known = true,
-            .per_row = kernel->op->result == OP_PER_ROW,
+            .per_row = g->kernel->op->result == OP_PER_ROW,
             .row = row,
             .col = col,
-            .got = dtype_load(kernel->out, y, i),
-            .want = truth->want[i],
-            .budget = budget[i],
+            .got = got_bits(g, row, col),
+            .want = g->want[col],
+            .budget = g->lo[col],
         };
-        const struct element e =
-            compare(kernel->out, here.got, here.want, here.budget, poison_is_news);
-        account(j, kernel->out, &e, here, scale.plain);
+        account(j, g->kernel->out, &g->elements[col], here, scale.plain);
         trust_add(trust, here.want, here.budget, scale.term);
     }
+done:
+    return st;
 }
 
 status_t judge_output(struct judgement *out, const struct kernel *kernel, const struct test_case *c,
-                      const struct truth *truth, const void *y) {
+                      struct truth *truth, const void *y) {
     *out = (struct judgement){.verdict = VERDICT_PASS};
     struct trust trust = {0};
-    double *budget = NULL;
-    status_t st = budgets_make(&budget, kernel, c, truth);
-    if (st != OK)
-        return st;
-    bool poison_is_news = !holds_poison(c);
+    struct judge g;
+    status_t st = OK;
+    TRY(judge_init(&g, kernel, c, truth, y));
     for (size_t row = 0; row < c->dims.rows; row++)
-        judge_row(out, &trust, kernel, c, truth, budget, y, row, poison_is_news);
-    free(budget);
+        TRY(judge_row(&g, out, &trust, row));
+    TRY(audit(&g, out));
     if (out->verdict == VERDICT_PASS && !trusted(&trust)) {
         out->verdict = VERDICT_MISTRUSTED;
         snprintf(out->reason, sizeof out->reason,
@@ -351,7 +607,15 @@ status_t judge_output(struct judgement *out, const struct kernel *kernel, const 
                                 "than its result"
                               : "the case has no results to compare");
     }
-    return OK;
+done:
+    judge_clear(&g);
+    return st;
+}
+
+void tally_add(struct tally *to, const struct tally *from) {
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        to->decided[tier] += from->decided[tier];
+    to->audited += from->audited;
 }
 
 static void add_fault(struct judgement *j, const struct kernel_result *result) {
@@ -363,7 +627,7 @@ static void add_fault(struct judgement *j, const struct kernel_result *result) {
 }
 
 status_t judge_run(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
-                   const struct test_case *c, const struct truth *truth, judge_fn *judge) {
+                   const struct test_case *c, struct truth *truth, judge_fn *judge) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     *result = (struct kernel_result){0};
     const char *refusal = kernel_refuses(kernel, c->dims);
@@ -371,7 +635,7 @@ status_t judge_run(struct judgement *out, struct kernel_result *result, struct l
         *out = judgement_of(VERDICT_SKIP, "%s", refusal);
         return OK;
     }
-    void *y = new_array(truth->count, dtype_size(kernel->out));
+    void *y = calloc(truth->count ? truth->count : 1, dtype_size(kernel->out));
     if (!y)
         return FAIL(ERR_NOMEM, "no memory for the output of %s", kernel->name);
     const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = y, .schedule_seed = 0};
@@ -389,6 +653,6 @@ done:
 }
 
 status_t judge_kernel(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
-                      const struct test_case *c, const struct truth *truth) {
+                      const struct test_case *c, struct truth *truth) {
     return judge_run(out, result, lk, c, truth, judge_output);
 }

@@ -12,15 +12,40 @@
 
 #include "gate/case.h"
 #include "gate/verdict.h"
+#include "oracle/tier.h"
 
-/* The oracle's answer for a case; the same for every kernel of the op, so it is kept and shared. */
-struct truth {
-    size_t count;           /* results: rows, or rows x cols */
-    struct enclosure *want; /* owned */
+/*
+ * Which rows MPFR judges a second time, from the inputs on.  A share of them, picked by seed and row
+ * (0: none, 1: all), and if `worst` the row that decided the case's verdict and its largest rho.
+ */
+struct audit {
+    double share;
+    uint64_t seed;
+    bool worst;
 };
 
+/*
+ * The oracle's answer for a case; the same for every kernel of the op, so it is kept and shared.
+ * Rows are enclosed when someone asks: the common case of a judgement does not.
+ */
+struct truth {
+    const struct op *op;
+    const struct test_case *c; /* outlives the truth */
+    enum empty_row empty_row;
+    enum tier first;        /* asked first: with TIER_MPFR every verdict is MPFR's alone */
+    size_t count;           /* results: rows, or rows x cols */
+    struct enclosure *want; /* of the rows that are known; owned */
+    unsigned char *tier;    /* enum tier by row, or TIER_COUNT: not known yet; owned */
+    double *x;              /* one row; owned */
+    struct audit audit;     /* the caller sets it; none to begin with */
+};
+
+/* Nothing is computed yet.  first = TIER_F64, for the caller to change. */
 MUST_CHECK status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                                enum empty_row empty_row);
+/* Make one row known, or all.  ERR_UNDECIDED, ERR_NOMEM. */
+MUST_CHECK status_t truth_row(struct truth *t, size_t row);
+MUST_CHECK status_t truth_fill(struct truth *t);
 void truth_clear(struct truth *t); /* safe on a zeroed struct, and twice */
 
 /* Results per row of an op at these dimensions: 1 or cols. */
@@ -35,13 +60,13 @@ static inline size_t results_per_row(const struct op *op, struct case_dims dims)
  * formats no narrower than the input's.
  */
 MUST_CHECK status_t budgets_make(double **bounds, const struct kernel *kernel,
-                                 const struct test_case *c, const struct truth *truth);
+                                 const struct test_case *c, struct truth *truth);
 MUST_CHECK status_t spreads_make(double **bounds, const struct kernel *kernel,
-                                 const struct test_case *c, const struct truth *truth);
+                                 const struct test_case *c, struct truth *truth);
 /* budgets_make for other numerics than the kernel's own. */
 MUST_CHECK status_t budgets_declared(double **bounds, const struct kernel *kernel,
                                      const struct numerics *numerics, const struct test_case *c,
-                                     const struct truth *truth);
+                                     struct truth *truth);
 
 /* The element of a case that came off worst. */
 struct worst {
@@ -58,6 +83,14 @@ void worst_place(char *out, size_t size, const struct worst *w);
 
 #define REASON_SIZE 256
 
+/* How many results each tier of the oracle decided, and how many MPFR judged again. */
+struct tally {
+    uint64_t decided[TIER_COUNT];
+    uint64_t audited;
+};
+
+void tally_add(struct tally *to, const struct tally *from);
+
 struct judgement {
     enum verdict verdict;
     char reason[REASON_SIZE]; /* one line; "" for PASS */
@@ -66,20 +99,24 @@ struct judgement {
      * to it (that one only where it is a normal number of the format).  A result that
      * cancels is measured on the scale of what was added: sum |x_i| stands for a sum, the largest
      * |x_i| for another op's one result per row, where that is larger than the result.
+     * These and max_rho are upper bounds: the enclosure's width, below 2^-20 ulp, is in them.
      */
     double max_ulp, max_rel;
     double max_rho;     /* +Inf where a class is wrong or a budget of 0 is exceeded */
     struct worst worst; /* where rho is largest, or the first of a wrong class */
+    struct tally tally;
 };
 
 /*
  * Judge y (data of kernel->out) against the truth.  Classes before values: NaN against a number
  * fails whatever the budget; every comparison is written !(err <= budget).  A datum that still holds
  * the poison every buffer starts with counts as never written.
+ *
+ * The verdict is MPFR's, whatever tier the truth is from: a row with an element that its enclosure
+ * leaves undecided goes to the next tier (docs/oracle.md).  ERR_SELF if the audit contradicts.
  */
 MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *kernel,
-                                 const struct test_case *c, const struct truth *truth,
-                                 const void *y);
+                                 const struct test_case *c, struct truth *truth, const void *y);
 
 /*
  * Run the kernel on the case and judge it: device faults, then the values.  SKIP with the kernel's
@@ -87,14 +124,14 @@ MUST_CHECK status_t judge_output(struct judgement *out, const struct kernel *ker
  */
 MUST_CHECK status_t judge_kernel(struct judgement *out, struct kernel_result *result,
                                  struct loaded_kernel *lk, const struct test_case *c,
-                                 const struct truth *truth);
+                                 struct truth *truth);
 
 /* Run the kernel as judge_kernel does, and leave its output to another judge. */
 typedef status_t judge_fn(struct judgement *out, const struct kernel *kernel,
-                          const struct test_case *c, const struct truth *truth, const void *y);
+                          const struct test_case *c, struct truth *truth, const void *y);
 MUST_CHECK status_t judge_run(struct judgement *out, struct kernel_result *result,
                               struct loaded_kernel *lk, const struct test_case *c,
-                              const struct truth *truth, judge_fn *judge);
+                              struct truth *truth, judge_fn *judge);
 
 /* The judgement of a verdict that has nothing but a reason. */
 struct judgement judgement_of(enum verdict verdict, const char *format, ...)

@@ -276,8 +276,7 @@ done:
 }
 
 status_t order_check(struct judgement *out, bool *saw, struct kernel_result *result,
-                     struct loaded_kernel *lk, const struct test_case *c,
-                     const struct truth *truth) {
+                     struct loaded_kernel *lk, const struct test_case *c, struct truth *truth) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     *out = (struct judgement){.verdict = VERDICT_PASS};
     *saw = false;

@@ -28,6 +28,6 @@
  */
 MUST_CHECK status_t order_check(struct judgement *out, bool *saw, struct kernel_result *result,
                                 struct loaded_kernel *lk, const struct test_case *c,
-                                const struct truth *truth);
+                                struct truth *truth);
 
 #endif

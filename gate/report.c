@@ -81,6 +81,7 @@ status_t kernel_report_add(struct kernel_report *r, enum check check, const char
     r->max_ulp = fmax(r->max_ulp, j->max_ulp); /* none is NaN: judge.c makes a NaN a FAIL */
     r->max_rel = fmax(r->max_rel, j->max_rel);
     r->max_rho = fmax(r->max_rho, j->max_rho);
+    tally_add(&r->tally, &j->tally);
     r->events.nan_born += o->events.nan_born;
     r->events.inf_born += o->events.inf_born;
     r->events.subnormal_flushed += o->events.subnormal_flushed;
@@ -222,4 +223,21 @@ status_t report_write(const char *dir, const struct gate_report *r) {
     TRY(write_one(dir, "index.html", report_html, r));
 done:
     return st;
+}
+
+void text_of_tally(char *out, size_t size, const struct tally *t) {
+    uint64_t all = 0;
+    for (int tier = 0; tier < TIER_COUNT; tier++)
+        all += t->decided[tier];
+    out[0] = '\0';
+    if (all == 0)
+        return;
+    int at = snprintf(out, size, "%llu results:", (unsigned long long)all);
+    for (int tier = 0; tier < TIER_COUNT && at >= 0 && (size_t)at < size; tier++)
+        at += snprintf(out + at, size - (size_t)at, "%s %s %llu (%.3g %%)", tier ? "," : "",
+                       tier_name((enum tier)tier), (unsigned long long)t->decided[tier],
+                       100.0 * (double)t->decided[tier] / (double)all);
+    if (at >= 0 && (size_t)at < size)
+        snprintf(out + at, size - (size_t)at, "; %llu judged again by MPFR",
+                 (unsigned long long)t->audited);
 }

@@ -42,6 +42,26 @@ bool json_to_events(struct dev_events *out, const json_t *json) {
     return true;
 }
 
+json_t *json_of_tally(const struct tally *t) {
+    json_t *json = json_pack("{s:I}", "audited", (json_int_t)t->audited);
+    for (int tier = 0; json && tier < TIER_COUNT; tier++)
+        json_object_set_new(json, tier_name((enum tier)tier),
+                            json_integer((json_int_t)t->decided[tier]));
+    return json;
+}
+
+bool json_to_tally(struct tally *out, const json_t *json) {
+    *out =
+        (struct tally){.audited = (uint64_t)json_integer_value(json_object_get(json, "audited"))};
+    for (int tier = 0; tier < TIER_COUNT; tier++) {
+        const json_t *decided = json_object_get(json, tier_name((enum tier)tier));
+        if (!json_is_integer(decided))
+            return false;
+        out->decided[tier] = (uint64_t)json_integer_value(decided);
+    }
+    return json_is_integer(json_object_get(json, "audited"));
+}
+
 /* null where no element was compared: a fault, or nothing ran. */
 static json_t *json_of_worst(const struct finding *f, const struct kernel *kernel) {
     const struct worst *w = &f->judgement.worst;
@@ -63,7 +83,7 @@ static json_t *json_of_worst(const struct finding *f, const struct kernel *kerne
 json_t *json_of_kernel(const struct kernel_report *r) {
     char dtype[32];
     text_of_dtype(dtype, sizeof dtype, r->kernel);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:n}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:n}",
                      "name", r->kernel->name,
                      "op", r->kernel->op->name,
                      "dtype", dtype,
@@ -77,6 +97,7 @@ json_t *json_of_kernel(const struct kernel_report *r) {
                      "worst", json_of_worst(&r->worst, r->kernel),
                      "events", json_of_events(&r->events),
                      "twin_outputs", (json_int_t)r->twin_outputs,
+                     "oracle", json_of_tally(&r->tally),
                      "bench");
 }
 

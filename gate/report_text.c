@@ -83,6 +83,13 @@ void report_text(FILE *to, const struct gate_report *r) {
                     "\nnote: %s: %u unsuffixed mul + add pairs may or may not be fused: its bits "
                     "hold for this device only\n",
                     r->kernels[i].kernel->name, r->kernels[i].ambiguous);
+    struct tally tally = {0};
+    char decided[256];
+    for (size_t i = 0; i < r->count; i++)
+        tally_add(&tally, &r->kernels[i].tally);
+    text_of_tally(decided, sizeof decided, &tally);
+    if (decided[0])
+        fprintf(to, "\noracle: %s\n", decided);
     if (!r->real_input)
         fprintf(to, "\nnote: no real input was found beside the program (corpus/real)\n");
     twin_line(to, r);
@@ -98,7 +105,7 @@ void report_text(FILE *to, const struct gate_report *r) {
 
 void report_check(FILE *to, const struct kernel_report *r) {
     const struct worst *w = &r->worst.judgement.worst;
-    char text[128];
+    char text[256];
     fprintf(to, "kernel    %s\n", r->kernel->name);
     fprintf(to, "case      %s\n", r->worst.line);
     fprintf(to, "verdict   %s\n", verdict_name(r->verdict));
@@ -120,6 +127,9 @@ void report_check(FILE *to, const struct kernel_report *r) {
         fprintf(to, "  want    %s\n", text);
         fprintf(to, "  budget  %.4g\n", w->budget);
     }
+    text_of_tally(text, sizeof text, &r->tally);
+    if (text[0])
+        fprintf(to, "oracle    %s\n", text);
     fprintf(to, "events    NaN born %llu, Inf born %llu, subnormals flushed %llu\n",
             (unsigned long long)r->events.nan_born, (unsigned long long)r->events.inf_born,
             (unsigned long long)r->events.subnormal_flushed);

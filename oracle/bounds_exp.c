@@ -9,10 +9,6 @@
 
 #include "oracle/bounds_impl.h"
 
-/* |RN32(log2 e) / log2 e - 1| = 1.3336e-8 (c = 0x1.715476p0), rounded up. */
-#define LOG2E_ERROR 1.334e-8
-#define LOG2E_F32 0x1.715476p0
-
 struct exp_facts exp_facts_of(const struct numerics *nu) {
     const double flushed = dtype_min_normal(nu->acc);
     const double twice = compound(grown(2, U32), LOG2E_ERROR);

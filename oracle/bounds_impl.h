@@ -48,7 +48,13 @@ struct exp_facts {
     double slope; /* |argument that ex2 gets - (x - m)| <= slope |x - m|, when only that is known */
 };
 
-struct exp_facts exp_facts_of(const struct numerics *nu);
+/* |RN32(log2 e) / log2 e - 1| = 1.3336e-8 (c = 0x1.715476p0), rounded up. */
+#define LOG2E_ERROR 1.334e-8
+#define LOG2E_F32 0x1.715476p0
+
+struct exp_facts exp_facts_of(const struct numerics *nu); /* all +Inf for EXP_NONE */
+
+/* ---- bounds_exp.c, for a row ----------------------------------------------------------------- */
 
 /* What all budgets of a row with finite entries share. */
 struct exp_budget {

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "oracle/simd_row.h"
+
 /* clang-format off */
 const struct dtype dtypes[DT_COUNT] = {
     [DT_F32] = {.name = "f32", .id = DT_F32, .bits = 32, .prec = 24, .emin = -126, .emax = 127,
@@ -184,6 +186,14 @@ uint32_t dtype_load(const struct dtype *dt, const void *data, size_t i) {
     size_t size = dtype_size(dt);
     memcpy(&bits, (const unsigned char *)data + i * size, size);
     return bits;
+}
+
+void dtype_row(double *out, const struct dtype *dt, const void *data, size_t first, size_t n) {
+    if (dt->id == DT_F32) /* the host's own float */
+        row_simd()->widen(out, (const unsigned char *)data + first * sizeof(float), n);
+    else
+        for (size_t j = 0; j < n; j++)
+            out[j] = dtype_to_double(dt, dtype_load(dt, data, first + j));
 }
 
 void dtype_store(const struct dtype *dt, void *data, size_t i, uint32_t bits) {

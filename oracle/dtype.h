@@ -67,6 +67,8 @@ uint32_t dtype_from_ordinal(const struct dtype *dt, int64_t ordinal);
 
 /* Read element i of an array stored in this format, and write it. */
 uint32_t dtype_load(const struct dtype *dt, const void *data, size_t i);
+/* Elements first .. first + n - 1 as exact values: out[0 .. n-1]. */
+void dtype_row(double *out, const struct dtype *dt, const void *data, size_t first, size_t n);
 void dtype_store(const struct dtype *dt, void *data, size_t i, uint32_t bits);
 
 /* The largest finite datum's value, and 2^emin (the smallest normal). */

@@ -77,7 +77,7 @@ export ASSAY_KERNELS
 run 1 gate -k 'sum_sequential*' --manifest plain/manifest.yaml
 has out '^FAIL sum_sequential_f32: plain budget: the largest ulp error is [0-9.]+, budgets.txt:[0-9]+ allows 0.5$'
 rerun=$(sed -n 's/^ *rerun *assay //p' out | head -n 1)
-eval "run 1 $rerun --manifest plain/manifest.yaml"
+eval "run 1 $rerun"
 has out '^reason    plain budget: '
 unset ASSAY_KERNELS
 

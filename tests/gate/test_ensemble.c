@@ -30,6 +30,7 @@ static void begin(struct bench *b, const char *op, const char *fill, enum dtype_
     b->fake.numerics.sum_height = (double)dims.cols - 1;
     CHECK_OK(case_from_fill(&b->c, fill_find(fill), &dtypes[in], dims, seed));
     CHECK_OK(truth_init(&b->truth, b->fake.kernel.op, &b->c, EMPTY_NAN));
+    CHECK_OK(truth_fill(&b->truth)); /* outputs are made from it */
     b->y = calloc(b->truth.count + 1, sizeof(float));
 }
 

@@ -54,6 +54,7 @@ static void begin(struct bench *b, const char *op, fake_fn *honest, const char *
     CHECK_OK(
         case_from_fill(&b->c, fill_find(fill), &dtypes[DT_F32], (struct case_dims){rows, cols}, 1));
     CHECK_OK(truth_init(&b->truth, b->fake.kernel.op, &b->c, EMPTY_NAN));
+    CHECK_OK(truth_fill(&b->truth));
     b->y = malloc((b->truth.count + 1) * sizeof *b->y);
     struct dev_run run;
     honest(b->y, b->c.x, b->c.dims, 0, &run);
@@ -65,6 +66,7 @@ static void begin_row(struct bench *b, const char *op, fake_fn *honest, const fl
     *b = (struct bench){.fake = fake_kernel("fake", op, honest)};
     CHECK_OK(case_from_data(&b->c, x, &dtypes[DT_F32], (struct case_dims){1, cols}));
     CHECK_OK(truth_init(&b->truth, b->fake.kernel.op, &b->c, EMPTY_NAN));
+    CHECK_OK(truth_fill(&b->truth));
     b->y = malloc((b->truth.count + 1) * sizeof *b->y);
     struct dev_run run;
     honest(b->y, x, b->c.dims, 0, &run);
@@ -479,6 +481,7 @@ static void wide_enclosure_is_unsure(void **state) {
     CHECK_OK(budgets_make(&budget, &b.fake.kernel, &b.c, &b.truth));
     double within = budget[0];
     free(budget);
+    b.truth.tier[0] = TIER_MPFR; /* nothing tighter to ask */
     b.truth.want[0] = (struct enclosure){3 - 2 * within, 3 + 2 * within};
     assert_int_equal(judge(&b), VERDICT_UNSURE);
     CHECK_CONTAINS(b.j.reason, "too wide");

@@ -1,0 +1,195 @@
+/* oracle/tier.c - tier 0's enclosures, and which tier answers. */
+#include "oracle/tier.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "oracle/outward.h"
+#include "oracle/tier_impl.h"
+
+/* ---- which loops this machine runs ------------------------------------------------------------ */
+
+static bool has_v3(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+
+static bool has_v4(void) {
+    return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+
+static const struct row_simd *pick_level(void) {
+    const char *wanted = getenv("ASSAY_ISA");
+    if (has_v4() && (!wanted || strcmp(wanted, "v4") == 0))
+        return &row_simd_v4;
+    if (has_v3() && (!wanted || strcmp(wanted, "v2") != 0))
+        return &row_simd_v3;
+    return &row_simd_v2;
+}
+
+/* Asked for several times a row; every thread finds the same answer. */
+const struct row_simd *row_simd(void) {
+    static const struct row_simd *_Atomic level;
+    const struct row_simd *known = level;
+    if (!known)
+        level = known = pick_level();
+    return known;
+}
+
+/* ---- tier 0 ----------------------------------------------------------------------------------- */
+
+/* Beyond this a sum could overflow: hand up. */
+#define MAX_SIZE 0x1p900
+
+/* Half the width of a sum whose low parts were added up in double: docs/oracle.md, step 2. */
+static double lost_in_sum(const struct row_sum *sum, size_t n) {
+    return ((double)n + 16) * 0x1p-52 * sum->lost;
+}
+
+static struct enclosure around(double s, double c, double half) {
+    if (half == 0 && two_sum_error(s, c, s + c) == 0)
+        return (struct enclosure){s + c, s + c};
+    /* One step more on each side: an enclosure of MPFR's ends on a double. */
+    return (struct enclosure){nextafter(add_down(s, add_down(c, -half)), -INFINITY),
+                              nextafter(add_up(s, add_up(c, half)), INFINITY)};
+}
+
+static bool sum_f64(struct enclosure *out, const struct oracle_row *row) {
+    struct row_sum sum = row_simd()->sum(row->x, row->cols, 0);
+    if (!(fabs(sum.s) < MAX_SIZE && sum.lost < MAX_SIZE))
+        return false;
+    *out = around(sum.s, sum.c, lost_in_sum(&sum, row->cols));
+    return true;
+}
+
+status_t shifted_init(struct shifted *s, const struct oracle_row *row, double max) {
+    size_t far, bytes;
+    *s = (struct shifted){.lo = 1, .hi = 1};
+    if (!size_mul(&bytes, row->cols, sizeof *s->e) || !(s->e = malloc(bytes)))
+        return FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", row->cols);
+    struct row_sum sum = row_simd()->exps(s->e, &far, row->x, row->cols, max);
+    double rest = sum.s + sum.c;
+    double half = EXP_ERROR * fabs(rest) + lost_in_sum(&sum, row->cols) + (double)far * FAR_SIZE;
+    s->rest = around(sum.s, sum.c, half * (1 + 0x1p-40));
+    s->rest.lo = fmax(s->rest.lo, 0); /* a sum of exponentials */
+    if (s->rest.hi > 0) {
+        /* In units of 2^-53: 1.75 for e_j, half each for 1/S, this product and the one with e_j,
+         * 2 for a step outward as in `around`: 5.25, and room. */
+        s->lo = 1 / add_up(1, s->rest.hi) * (1 - 0x1p-50);
+        s->hi = 1 / add_down(1, s->rest.lo) * (1 + 0x1p-50);
+    }
+    return OK;
+}
+
+void shifted_clear(struct shifted *s) {
+    free(s->e);
+    s->e = NULL;
+}
+
+/* log(1 + rest), by one call of MPFR for each end. */
+static void log_sum(mpfr_t lo, mpfr_t hi, const struct shifted *s) {
+    mpfr_set_d(lo, s->rest.lo, MPFR_RNDN);
+    mpfr_set_d(hi, s->rest.hi, MPFR_RNDN);
+    mpfr_log1p(lo, lo, MPFR_RNDD);
+    mpfr_log1p(hi, hi, MPFR_RNDU);
+}
+
+static void log_ops_f64(struct enclosure *out, const struct oracle_row *row,
+                        const struct shifted *s, double max, bool per_element) {
+    mpfr_t lo, hi;
+    mpfr_inits2(96, lo, hi, (mpfr_ptr)0);
+    log_sum(lo, hi, s);
+    if (!per_element) {
+        mpfr_add_d(lo, lo, max, MPFR_RNDD);
+        mpfr_add_d(hi, hi, max, MPFR_RNDU);
+    }
+    struct enclosure ends = enclosure_from_mpfr(lo, hi);
+    mpfr_clears(lo, hi, (mpfr_ptr)0);
+    if (per_element)
+        row_simd()->logs(out, row->x, row->cols, max, ends.lo, ends.hi);
+    else if (ends.lo == ends.hi)
+        *out = ends;
+    else
+        *out = (struct enclosure){nextafter(ends.lo, -INFINITY), nextafter(ends.hi, INFINITY)};
+}
+
+/* *given = false: tier 0 does not answer for this row. */
+static status_t enclose_f64(struct enclosure *out, bool *given, const struct op *op,
+                            const struct oracle_row *row) {
+    *given = false;
+    bool softmax = op->enclose == softmax_enclose, lse = op->enclose == lse_enclose;
+    bool log_softmax = op->enclose == log_softmax_enclose;
+    bool sum = op->enclose == sum_enclose, max = op->enclose == max_enclose;
+    if ((!sum && !max && !softmax && !lse && !log_softmax) || row->cols > TIER_MAX_COLS)
+        return OK;
+    struct row_scan scan = row_simd()->scan(row->x, row->cols);
+    bool infinite = sum ? scan.minus_inf > 0 : scan.max == -INFINITY;
+    if (max || scan.nan > 0 || scan.plus_inf > 0 || infinite || row->cols == 0) {
+        *given = true; /* there op->enclose computes nothing: a class, or an entry of the row */
+        return op->enclose(out, row);
+    }
+    if (sum) {
+        *given = sum_f64(out, row);
+        return OK;
+    }
+    if (fabs(scan.max) > MAX_SIZE)
+        return OK;
+    struct shifted s;
+    status_t st = shifted_init(&s, row, scan.max);
+    if (st != OK)
+        return st;
+    if (softmax)
+        row_simd()->shares(out, s.e, row->x, row->cols, s.lo, s.hi);
+    else
+        log_ops_f64(out, row, &s, scan.max, log_softmax);
+    *given = true;
+    shifted_clear(&s);
+    return OK;
+}
+
+/* ---- the ladder ------------------------------------------------------------------------------- */
+
+const char *tier_name(enum tier tier) {
+    static const char *const names[TIER_COUNT] = {[TIER_F64] = "f64", [TIER_MPFR] = "mpfr"};
+    return names[tier];
+}
+
+status_t tier_enclose(struct enclosure *out, enum tier *tier, const struct op *op,
+                      const struct oracle_row *row) {
+    if (*tier == TIER_F64) {
+        bool given;
+        status_t st = enclose_f64(out, &given, op, row);
+        if (st != OK || given)
+            return st;
+        *tier = TIER_MPFR;
+    }
+    return op->enclose(out, row);
+}
+
+status_t tier_budgets(double *lo, double *hi, const struct op *op, const struct oracle_row *row,
+                      const struct enclosure *want, const struct numerics *numerics) {
+    size_t n = op->result == OP_PER_ROW ? 1 : row->cols, bytes;
+    struct enclosure *end = NULL;
+    status_t st = OK;
+    if (!size_mul(&bytes, n ? n : 1, sizeof *end) || !(end = malloc(bytes)))
+        return FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", row->cols);
+    for (size_t j = 0; j < n; j++)
+        end[j] = enclosure_exact(want[j].lo);
+    TRY(op->budget(lo, row, end, numerics));
+    for (size_t j = 0; j < n; j++)
+        end[j] = enclosure_exact(want[j].hi);
+    TRY(op->budget(hi, row, end, numerics));
+    for (size_t j = 0; j < n; j++) {
+        double least = lo[j] < hi[j] ? lo[j] : hi[j], most = lo[j] < hi[j] ? hi[j] : lo[j];
+        bool exact = want[j].lo == want[j].hi || enclosure_is_nan(want[j]);
+        lo[j] = exact ? least : least * (1 - 0x1p-40);
+        hi[j] = exact ? most : most * (1 + 0x1p-40);
+    }
+done:
+    free(end);
+    return st;
+}

@@ -1,0 +1,317 @@
+/*
+ * tests/oracle/test_tier.c - tier 0 against MPFR: its exp, its enclosures, and its lower bounds on
+ * budgets.
+ *
+ *   test_tier exp [LEVEL]   checks the exp on every float, where it differs from the level before
+ *                           (0: v2, 1: v3 ...) or, level 0, everywhere; docs/oracle.md
+ */
+#include "tests/oracle/oracle_test.h"
+
+#include <mpfr.h>
+#include <string.h>
+
+#include "oracle/oracle.h"
+#include "oracle/simd_row.h"
+#include "oracle/tier.h"
+#include "oracle/ulp.h"
+#include "tests/oracle/rows.h"
+#include "tests/oracle/simulate.h"
+
+#define MAX_COLS 600
+
+static const struct row_simd *const levels[] = {&row_simd_v2, &row_simd_v3, &row_simd_v4};
+
+/* Those up to the one that this machine runs. */
+static size_t level_count(void) {
+    size_t n = 1;
+    while (levels[n - 1] != row_simd())
+        n++;
+    return n;
+}
+
+/* ---- exp ------------------------------------------------------------------------------------- */
+
+/* |e - e^(x - max)| in units of 2^-53 e^(x - max); the argument as exact as MPFR can have it. */
+static double exp_error(double e, double x, double max) {
+    static mpfr_t t, want;
+    static bool ready;
+    if (!ready) {
+        mpfr_init2(t, 2200);
+        mpfr_init2(want, 120);
+        ready = true;
+    }
+    mpfr_set_d(t, x, MPFR_RNDN);
+    mpfr_sub_d(t, t, max, MPFR_RNDN);
+    mpfr_exp(want, t, MPFR_RNDN);
+    mpfr_set_d(t, e, MPFR_RNDN);
+    mpfr_sub(t, t, want, MPFR_RNDN);
+    mpfr_div(t, t, want, MPFR_RNDN);
+    return fabs(mpfr_get_d(t, MPFR_RNDN)) * 0x1p53;
+}
+
+/* Of every level that this machine has, from `first` on; MPFR is asked once for the same bits. */
+static double worst_exp_error(const double *x, size_t n, double max, size_t first) {
+    static double e[3][1024];
+    double worst = 0;
+    size_t far;
+    for (size_t l = 0; l < level_count(); l++)
+        levels[l]->exps(e[l], &far, x, n, max);
+    for (size_t i = 0; i < n; i++)
+        for (size_t l = first; l < level_count(); l++) {
+            double v = e[l][i], error = v == 0 ? 0 : INFINITY;
+            if (l > 0 && v == e[l - 1][i])
+                continue;
+            if (x[i] - max >= FAR)
+                error = exp_error(v, x[i], max);
+            CHECK(error <= EXP_ERROR * 0x1p53,
+                  "%s: exp(%a - %a) = %a is off by %.3f units of 2^-53", levels[l]->name, x[i], max,
+                  v, error);
+            worst = fmax(worst, error);
+        }
+    return worst;
+}
+
+/* Floats -2^-30 ... FAR, every `stride`th: those below 2^-30 in magnitude round like 1 + t. */
+static double exp_sweep(uint32_t stride, size_t first) {
+    double x[1024], worst = 0;
+    size_t n = 0;
+    uint32_t last = dtype_from_double(&dtypes[DT_F32], FAR, ROUND_NEAREST);
+    for (uint64_t bits = 0xb0800000; bits <= last; bits += stride) {
+        x[n++] = dtype_to_double(&dtypes[DT_F32], (uint32_t)bits);
+        if (n == 1024 || bits + stride > last) {
+            worst = fmax(worst, worst_exp_error(x, n, 0, first));
+            n = 0;
+        }
+    }
+    return worst;
+}
+
+static void exp_is_within_its_bound(void **state) {
+    (void)state;
+    double worst = exp_sweep(4999, 0);
+    struct rng rng = rng_from_seed(1);
+    for (size_t k = 0; k < times(300); k++) { /* x - max inexact in double: any two floats */
+        double x[64], max = scaled_unit(&rng, 1, -40, 50) * (k % 2 ? 1 : -1);
+        for (size_t i = 0; i < 64; i++)
+            x[i] = (float)(max - scaled_unit(&rng, 0, -30, 40)), x[i] = fmin(x[i], (float)max);
+        worst = fmax(worst, worst_exp_error(x, 64, (float)max, 0));
+    }
+    for (int k = -865; k < 0; k++) /* the ends of the reduced argument's range */
+        for (int side = -1; side <= 1; side++) {
+            double x = (float)((k + 0.5) * M_LN2 + side * 1e-6);
+            if (x >= FAR)
+                worst = fmax(worst, worst_exp_error(&x, 1, 0, 0));
+        }
+    print_message("worst error of exp: %.4f of 2^-53, bound %.2f\n", worst, EXP_ERROR * 0x1p53);
+    CHECK(worst > 1, "the sweep saw no error worth the name: %.3f", worst);
+    double one[] = {5, 5, 5}, e[3];
+    size_t far;
+    row_simd()->exps(e, &far, one, 3, 5);
+    assert_true(e[0] == 1 && e[1] == 1 && e[2] == 1);
+}
+
+/* ---- enclosures ------------------------------------------------------------------------------ */
+
+static void check_enclosures(const struct op *op, const double *x, size_t cols, const char *what) {
+    static struct enclosure quick[MAX_COLS], slow[MAX_COLS];
+    const struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_UNIFORM};
+    enum tier tier = TIER_F64;
+    size_t n = op->result == OP_PER_ROW ? 1 : cols;
+    assert_int_equal(tier_enclose(quick, &tier, op, &row), OK);
+    assert_int_equal(op->enclose(slow, &row), OK);
+    for (size_t j = 0; j < n; j++) {
+        if (enclosure_is_nan(slow[j])) {
+            assert_true(enclosure_is_nan(quick[j]));
+            continue;
+        }
+        CHECK(quick[j].lo <= slow[j].lo && slow[j].hi <= quick[j].hi,
+              "%s, %s row of %zu, [%zu]: tier %s [%a, %a], MPFR [%a, %a]", op->name, what, cols, j,
+              tier_name(tier), quick[j].lo, quick[j].hi, slow[j].lo, slow[j].hi);
+        double size = fmax(fabs(slow[j].lo), fabs(slow[j].hi));
+        if (strcmp(op->name, "softmax") == 0 && size > 0x1p-850)
+            CHECK(quick[j].hi - quick[j].lo <= 0x1p-47 * size, "softmax, %s row: width %g", what,
+                  (quick[j].hi - quick[j].lo) / size);
+    }
+}
+
+static void enclosures_contain_those_of_mpfr(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1, 2, 7, 8, 9, 33, 257};
+    double x[MAX_COLS];
+    struct rng rng = rng_from_seed(2);
+    for (const struct op *op = ops; op->name != NULL; op++)
+        for (int kind = 0; kind < ROW_KINDS; kind++)
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+                for (size_t k = 0; k < times(2); k++) {
+                    row_make(x, sizes[s], (enum row_kind)kind, &rng);
+                    check_enclosures(op, x, sizes[s], row_kind_name((enum row_kind)kind));
+                }
+}
+
+static void special_rows_are_those_of_mpfr(void **state) {
+    (void)state;
+    static const double special[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 1, 3e38, -3e38, 0x1p-149};
+    const size_t count = sizeof special / sizeof *special;
+    struct rng rng = rng_from_seed(3);
+    double x[20];
+    for (const struct op *op = ops; op->name != NULL; op++) {
+        check_enclosures(op, x, 0, "empty");
+        for (size_t k = 0; k < times(400); k++) {
+            size_t cols = 1 + rng_below(&rng, 20), from = rng_below(&rng, 3);
+            for (size_t j = 0; j < cols; j++)
+                x[j] = special[from + rng_below(&rng, count - from)];
+            check_enclosures(op, x, cols, "special");
+        }
+    }
+}
+
+/* Sums without any rounding are points, whatever their order of magnitude. */
+static void exact_sums_are_points(void **state) {
+    (void)state;
+    double x[100];
+    struct enclosure e;
+    for (int j = 0; j < 100; j++)
+        x[j] = (j - 30) * 0x1p-20;
+    enum tier tier = TIER_F64;
+    const struct oracle_row row = {.x = x, .cols = 100};
+    assert_int_equal(tier_enclose(&e, &tier, op_find("sum"), &row), OK);
+    assert_int_equal(tier, TIER_F64);
+    assert_true(e.lo == e.hi && e.lo == (99 * 50 - 3000) * 0x1p-20);
+}
+
+/* The exact sum s + c of terms is one number, however it was split. */
+static void levels_agree(void **state) {
+    (void)state;
+    double x[MAX_COLS], e[2][MAX_COLS];
+    struct rng rng = rng_from_seed(4);
+    for (size_t k = 0; k < times(200); k++) {
+        size_t cols = 1 + rng_below(&rng, 300), far[2];
+        row_make(x, cols, (enum row_kind)(k % ROW_KINDS), &rng);
+        struct row_scan scan = levels[0]->scan(x, cols);
+        levels[0]->exps(e[0], &far[0], x, cols, scan.max);
+        struct row_sum a = levels[0]->sum(x, cols, 0);
+        for (size_t l = 1; l < level_count(); l++) {
+            struct row_scan other = levels[l]->scan(x, cols);
+            assert_memory_equal(&scan, &other, sizeof scan);
+            levels[l]->exps(e[1], &far[1], x, cols, scan.max);
+            assert_int_equal(far[0], far[1]);
+            for (size_t j = 0; j < cols; j++) /* each within EXP_ERROR of the truth */
+                assert_true(fabs(e[0][j] - e[1][j]) <= 2.01 * EXP_ERROR * e[0][j]);
+            struct row_sum b = levels[l]->sum(x, cols, 0);
+            double size = fabs(a.s) + a.lost + b.lost;
+            if (scan.minus_inf == 0)
+                assert_true(fabs((a.s - b.s) + (a.c - b.c)) <= 0x1p-90 * (size + scan.max));
+        }
+    }
+}
+
+/* ---- the common path ------------------------------------------------------------------------- */
+
+static const struct algorithm algorithms[] = {
+    {"expf", EXP_EXPF, RESCALE_NONE, DIVIDE_IEEE, LOG_NONE, false, false},
+    {"expf flush", EXP_EXPF, RESCALE_NONE, DIVIDE_RECIPROCAL, LOG_NONE, true, false},
+    {"fast", EXP_FAST, RESCALE_NONE, DIVIDE_APPROX, LOG_NONE, false, false},
+    {"fast flush", EXP_FAST, RESCALE_NONE, DIVIDE_APPROX, LOG_NONE, true, false},
+    {"folded", EXP_EX2_FOLDED, RESCALE_NONE, DIVIDE_IEEE, LOG_NONE, false, false},
+    {"online", EXP_EXPF, RESCALE_ONLINE, DIVIDE_IEEE, LOG_NONE, false, false},
+    {"online folded", EXP_EX2_FOLDED, RESCALE_ONLINE, DIVIDE_RECIPROCAL, LOG_NONE, false, false},
+};
+
+struct common {
+    const struct op *op;
+    struct oracle_row row;
+    struct numerics nu;
+    struct enclosure slow[MAX_COLS];
+    double x[MAX_COLS], budget[MAX_COLS], got[MAX_COLS];
+};
+
+static bool within(struct common *c) {
+    struct tier_extremes e;
+    assert_int_equal(tier_within(&e, c->op, &c->row, c->got, &c->nu), OK);
+    return e.within;
+}
+
+/* One element at `part` of its budget from the truth, the others on it. */
+static bool within_at(struct common *c, size_t j, double part) {
+    for (size_t i = 0; i < c->row.cols; i++)
+        c->got[i] = c->slow[i].lo;
+    c->got[j] =
+        part > 0 ? c->slow[j].hi + part * c->budget[j] : c->slow[j].lo + part * c->budget[j];
+    return within(c);
+}
+
+/* Above its budget (by more than a double shows) no element is within; just below it, most are. */
+static void the_common_path_is_sharp(void **state) {
+    (void)state;
+    static struct common c;
+    struct rng rng = rng_from_seed(5);
+    size_t seen = 0, sharp = 0;
+    for (size_t k = 0; k < times(1500); k++) {
+        const struct algorithm *a = &algorithms[k % (sizeof algorithms / sizeof *algorithms)];
+        size_t cols = 1 + rng_below(&rng, 70);
+        row_make(c.x, cols, (enum row_kind)rng_below(&rng, ROW_KINDS), &rng);
+        c.op = op_find("softmax");
+        c.row = (struct oracle_row){.x = c.x, .cols = cols};
+        c.nu = simulated_numerics(a, cols, 1 + rng_below(&rng, cols));
+        c.nu.out = &dtypes[k % 5 == 0 ? DT_F16 : k % 5 == 1 ? DT_BF16 : DT_F32];
+        assert_int_equal(c.op->enclose(c.slow, &c.row), OK);
+        assert_int_equal(c.op->budget(c.budget, &c.row, c.slow, &c.nu), OK);
+        size_t j = rng_below(&rng, cols);
+        if (isinf(c.budget[j]))
+            continue;
+        double over = 1 + 0x1p-25, nudge = c.budget[j] == 0 ? 0x1p-200 : 0;
+        if (nudge > 0) {
+            within_at(&c, j, 0);
+            c.got[j] += nudge;
+            CHECK(!within(&c), "%s: a masked entry is off and passes", a->name);
+            continue;
+        }
+        CHECK(!within_at(&c, j, over) && !within_at(&c, j, -over),
+              "%s: [%zu] of %zu beyond its budget passes, x %a, budget %a", a->name, j, cols,
+              c.x[j], c.budget[j]);
+        seen++;
+        if (a->rescale == RESCALE_NONE && within_at(&c, j, 0)) /* covered at all */
+            sharp += within_at(&c, j, 1 - 0x1p-17) && within_at(&c, j, -1 + 0x1p-17);
+    }
+    print_message("%zu elements, %zu of them decided to 2^-17 of their budget\n", seen, sharp);
+    CHECK(sharp * 2 > seen, "the lower bound is far from the budget: %zu of %zu", sharp, seen);
+}
+
+static void nothing_else_is_within(void **state) {
+    (void)state;
+    static struct common c;
+    static const double wrong[] = {NAN, INFINITY, -INFINITY, 0, 1, -0.25};
+    for (size_t j = 0; j < 20; j++)
+        c.x[j] = (double)j / 8;
+    c.op = op_find("softmax");
+    c.row = (struct oracle_row){.x = c.x, .cols = 20};
+    c.nu = simulated_numerics(&algorithms[0], 20, 4);
+    assert_int_equal(c.op->enclose(c.slow, &c.row), OK);
+    assert_true(within_at(&c, 0, 0));
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++)
+        for (size_t j = 0; j < 20; j++) {
+            within_at(&c, 0, 0);
+            c.got[j] = wrong[w];
+            CHECK(!within(&c), "%g passes as element %zu", wrong[w], j);
+        }
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "exp") == 0) {
+        size_t first = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+        print_message("worst error of exp, every float: %.4f of 2^-53\n", exp_sweep(1, first));
+        return 0;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exp_is_within_its_bound),
+        cmocka_unit_test(enclosures_contain_those_of_mpfr),
+        cmocka_unit_test(special_rows_are_those_of_mpfr),
+        cmocka_unit_test(exact_sums_are_points),
+        cmocka_unit_test(levels_agree),
+        cmocka_unit_test(the_common_path_is_sharp),
+        cmocka_unit_test(nothing_else_is_within),
+    };
+    int failed = cmocka_run_group_tests_name("tier", tests, NULL, NULL);
+    oracle_thread_done();
+    return failed;
+}
