@@ -140,6 +140,7 @@ mkdir -p "$tree/tests" "$obj"
 for folder in base oracle gate kernels device corpus tests/oracle tests/gate; do
     [ ! -d "$source/$folder" ] || cp -R "$source/$folder" "$tree/$(dirname $folder)/" || exit 2
 done
+cp "$source/tests/check.h" "$tree/tests/" || exit 2
 cp -R "$tree" "$origin" || exit 2
 for f in $(library_sources); do
     compile "$f" || die "$f does not compile"
