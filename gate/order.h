@@ -20,8 +20,9 @@
 #include "gate/judge.h"
 
 /*
- * *saw = the check could see an order: a permutation changed some bit, or some bound is 0 so that
- * any change would have failed.  A kernel for which no case saw anything is MISTRUSTED.
+ * *saw = the check could see an order: a permutation changed some bit, or, of more than one column,
+ * some bound is 0 or below its result's size, so that a change that matters would have failed (an
+ * exact accumulator changes none).  A kernel for which no case saw anything is MISTRUSTED.
  * max_rho is the largest |y_A - y_B| / spread, +Inf where equal bits were due; the worst element
  * holds y_A as an exact enclosure in `want`, y_B in `got` and the spread in `budget`;
  * max_ulp and max_rel stay 0.  *result holds the first run.
