@@ -5,8 +5,6 @@
 #include "kernels/loaded.h"
 #include "kernels/read_file.h"
 
-#define MAX_IMAGE ((size_t)256 << 20) /* bytes */
-
 static const char *arg_text(const struct kernel *k, size_t launch, size_t arg) {
     const struct kernel_detail *d = k->detail;
     return d->file->manifest->kernels[d->index].launches[launch].args[arg];
@@ -90,7 +88,7 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
         return FAIL(ERR_NOMEM, "no memory to load %s", kernel->name);
     lk->kernel = kernel;
     lk->dev = dev;
-    TRY(read_file(&text, &size, kernel->image, MAX_IMAGE));
+    TRY(read_file(&text, &size, kernel->image, IMAGE_MAX_BYTES));
     TRY(device_load(&lk->image, dev, kernel->image, text, size));
     for (size_t i = 0; i < kernel->detail->launch_count; i++)
         TRY(check_launch(kernel, i, lk->image));

@@ -14,6 +14,8 @@
 #include "base/status.h"
 #include "oracle/oracle.h"
 
+#define MANIFEST_MAX_SCRATCH 16 /* buffers of one kernel */
+
 struct manifest_types {
     char *x, *y, *acc; /* acc: NULL when not written */
 };

@@ -58,7 +58,6 @@ static const cyaml_strval_t truths[] = {
 
 #define MAX_STRING 1000 /* characters: names, paths, expressions, summaries */
 #define MAX_ARGS 64
-#define MAX_SCRATCH 16
 #define MAX_KERNELS 4096
 
 static const cyaml_schema_value_t string_value = {
@@ -132,7 +131,7 @@ static const cyaml_schema_field_t kernel_fields[] = {
     CYAML_FIELD_SEQUENCE_COUNT("launches", REQUIRED, struct manifest_kernel, launches, launch_count,
                                &launch_value, 1, KERNEL_MAX_LAUNCHES),
     CYAML_FIELD_SEQUENCE_COUNT("scratch", OPTIONAL, struct manifest_kernel, scratch, scratch_count,
-                               &scratch_value, 0, MAX_SCRATCH),
+                               &scratch_value, 0, MANIFEST_MAX_SCRATCH),
     CYAML_FIELD_MAPPING("numerics", CYAML_FLAG_DEFAULT, struct manifest_kernel, numerics,
                         numerics_fields),
     CYAML_FIELD_ENUM("deterministic", WORD, struct manifest_kernel, deterministic, truths,
