@@ -6,55 +6,55 @@
 #include "base/size.h"
 #include "kernels/loaded.h"
 
-/* The buffers of one run: x, y and the scratch ones, in that order. */
+/* The buffers of one run: inputs, outputs and scratch, in that order; NULL: none of that name. */
 struct buffers {
     struct dev_buf **all;
     size_t count;
 };
 
-enum { BUFFER_X, BUFFER_Y, BUFFER_SCRATCH };
+enum { BUFFER_OUTPUTS = OP_MAX_INPUTS, BUFFER_SCRATCH = OP_MAX_INPUTS + OP_MAX_OUTPUTS };
 
 static void buffers_free(struct buffers *buffers) {
     for (size_t i = 0; i < buffers->count; i++)
-        buffer_free(buffers->all[i]);
+        if (buffers->all[i])
+            buffer_free(buffers->all[i]);
     free(buffers->all);
     *buffers = (struct buffers){0};
 }
 
-static status_t buffers_add(struct buffers *buffers, struct device *dev, size_t bytes) {
-    status_t st = device_alloc(&buffers->all[buffers->count], dev, bytes);
-    buffers->count += st == OK;
-    return st;
-}
-
-static status_t data_sizes(size_t *x, size_t *y, const struct kernel *k, struct case_dims dims) {
-    size_t elements, results = dims.rows;
-    *x = *y = 0;
-    bool fits = size_mul(&elements, dims.rows, dims.cols);
-    if (k->op->result == OP_PER_ELEMENT)
-        results = elements;
-    fits = fits && size_mul(x, elements, dtype_size(k->in)) &&
-           size_mul(y, results, dtype_size(k->out));
-    return fits ? OK : FAIL(ERR_NOMEM, "%zu x %zu: too large", dims.rows, dims.cols);
+static size_t tensor_bytes(const struct tensor *t) {
+    return t->count * t->type->size;
 }
 
 static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
-                            const struct kernel_io *io, size_t x_bytes, size_t y_bytes) {
+                            const struct kernel_io *io, const struct tensor_block *inputs,
+                            const struct tensor_block *outputs) {
     status_t st = OK;
     const struct kernel_detail *d = lk->kernel->detail;
 
-    out->all = calloc(BUFFER_SCRATCH + d->scratch_count, sizeof(struct dev_buf *));
-    if (!out->all)
+    out->count = BUFFER_SCRATCH + d->scratch_count;
+    out->all = calloc(out->count, sizeof(struct dev_buf *));
+    if (!out->all) {
+        out->count = 0;
         TRY(FAIL(ERR_NOMEM, "no memory for %s's buffers", lk->kernel->name));
-    TRY(buffers_add(out, lk->dev, x_bytes));
-    TRY(buffers_add(out, lk->dev, y_bytes));
+    }
+    for (size_t i = 0; i < OP_MAX_INPUTS; i++) {
+        const struct tensor *t = &inputs->tensors[i];
+        if (!t->type)
+            continue;
+        TRY(device_alloc(&out->all[i], lk->dev, tensor_bytes(t)));
+        TRY(buffer_write(out->all[i], t->data, tensor_bytes(t)));
+    }
+    for (size_t i = 0; i < OP_MAX_OUTPUTS; i++)
+        if (outputs->tensors[i].type)
+            TRY(device_alloc(&out->all[BUFFER_OUTPUTS + i], lk->dev,
+                             tensor_bytes(&outputs->tensors[i])));
     for (size_t i = 0; i < d->scratch_count; i++) {
         size_t bytes;
         TRY(manifest_at(expr_size(&bytes, d->scratch[i], io->dims), d->file, d->index,
                         "scratch[%zu].bytes", i));
-        TRY(buffers_add(out, lk->dev, bytes));
+        TRY(device_alloc(&out->all[BUFFER_SCRATCH + i], lk->dev, bytes));
     }
-    TRY(buffer_write(out->all[BUFFER_X], io->x, x_bytes));
 done:
     return st;
 }
@@ -77,14 +77,14 @@ static status_t evaluate_arg(uint64_t *out, const struct kernel_arg *arg, size_t
     double real;
 
     switch (arg->kind) {
-    case ARG_X:
-        *out = buffer_address(buffers->all[BUFFER_X]);
+    case ARG_INPUT:
+        *out = buffer_address(buffers->all[arg->index]);
         break;
-    case ARG_Y:
-        *out = buffer_address(buffers->all[BUFFER_Y]);
+    case ARG_OUTPUT:
+        *out = buffer_address(buffers->all[BUFFER_OUTPUTS + arg->index]);
         break;
     case ARG_SCRATCH:
-        *out = buffer_address(buffers->all[BUFFER_SCRATCH + arg->scratch]);
+        *out = buffer_address(buffers->all[BUFFER_SCRATCH + arg->index]);
         break;
     case ARG_INTEGER:
         TRY(expr_integer(&whole, arg->value, dims));
@@ -138,8 +138,10 @@ done:
 
 static const char *buffer_name(const struct kernel *k, size_t i) {
     const struct kernel_detail *d = k->detail;
+    if (i < BUFFER_OUTPUTS)
+        return k->op->inputs[i].name;
     if (i < BUFFER_SCRATCH)
-        return i == BUFFER_X ? "x" : "y";
+        return k->op->outputs[i - BUFFER_OUTPUTS].name;
     return d->file->manifest->kernels[d->index].scratch[i - BUFFER_SCRATCH].name;
 }
 
@@ -160,6 +162,8 @@ static status_t check_guards(struct dev_run *last, const struct kernel *k,
     status_t st = OK;
     for (size_t i = 0; i < buffers->count; i++) {
         bool intact;
+        if (!buffers->all[i])
+            continue;
         TRY(buffer_guards(&intact, buffers->all[i]));
         if (!intact)
             add_fault(last, k, FAULT_GUARD, "its guard bytes changed", i);
@@ -168,16 +172,34 @@ done:
     return st;
 }
 
-/* x is the caller's: a kernel that changes it breaks whoever reads it next. */
+/* An input is the caller's: a kernel that changes it breaks whoever reads it next. */
 static status_t check_input(struct dev_run *last, const struct kernel *k,
-                            const struct buffers *buffers, const void *x, size_t x_bytes) {
-    void *now = malloc(x_bytes ? x_bytes : 1);
+                            const struct buffers *buffers, const struct tensor *input, size_t i) {
+    size_t bytes = tensor_bytes(input);
+    void *now = malloc(bytes ? bytes : 1);
     if (!now)
         return FAIL(ERR_NOMEM, "no memory to read the input back");
-    status_t st = buffer_read(now, buffers->all[BUFFER_X], x_bytes);
-    if (st == OK && memcmp(now, x, x_bytes) != 0)
-        add_fault(last, k, FAULT_INPUT, "its contents changed", BUFFER_X);
+    status_t st = buffer_read(now, buffers->all[i], bytes);
+    if (st == OK && memcmp(now, input->data, bytes) != 0)
+        add_fault(last, k, FAULT_INPUT, "its contents changed", i);
     free(now);
+    return st;
+}
+
+/* After a sequence that completed: what it left outside its outputs, and the outputs. */
+static status_t collect(struct dev_run *last, const struct kernel *k, const struct buffers *buffers,
+                        const struct tensor_block *inputs, const struct tensor_block *outputs) {
+    status_t st = OK;
+    TRY(check_guards(last, k, buffers));
+    for (size_t i = 0; i < OP_MAX_INPUTS; i++)
+        if (inputs->tensors[i].type)
+            TRY(check_input(last, k, buffers, &inputs->tensors[i], i));
+    for (size_t i = 0; i < OP_MAX_OUTPUTS; i++) {
+        const struct tensor *t = &outputs->tensors[i];
+        if (t->type)
+            TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
+    }
+done:
     return st;
 }
 
@@ -187,26 +209,26 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
     const struct kernel *k = lk->kernel;
     const char *refusal = kernel_refuses(k, io->dims);
     struct buffers buffers = {0};
-    size_t x_bytes, y_bytes;
+    struct tensor_block inputs, outputs;
     bool completed = true;
 
     result->run_count = 0;
     if (refusal)
         return FAIL(ERR_USAGE, "%s: %s", k->name, refusal);
-    TRY(data_sizes(&x_bytes, &y_bytes, k, io->dims));
-    memset(io->y, 0xff, y_bytes);
-    TRY(buffers_new(&buffers, lk, io, x_bytes, y_bytes));
+    TRY(kernel_inputs(&inputs, k, io->dims, (void *)io->x)); /* only read */
+    TRY(kernel_outputs(&outputs, k, io->dims, io->y));
+    for (size_t i = 0; i < OP_MAX_OUTPUTS; i++)
+        if (outputs.tensors[i].type)
+            memset(outputs.tensors[i].data, 0xff, tensor_bytes(&outputs.tensors[i]));
+    TRY(buffers_new(&buffers, lk, io, &inputs, &outputs));
     for (size_t i = 0; completed && i < k->detail->launch_count; i++) {
         struct dev_run *run = &result->runs[i];
         TRY(run_launch(run, lk, i, io, &buffers));
         result->run_count = i + 1;
         completed = run->completed;
     }
-    if (completed) {
-        TRY(check_guards(&result->runs[result->run_count - 1], k, &buffers));
-        TRY(check_input(&result->runs[result->run_count - 1], k, &buffers, io->x, x_bytes));
-        TRY(buffer_read(io->y, buffers.all[BUFFER_Y], y_bytes));
-    }
+    if (completed)
+        TRY(collect(&result->runs[result->run_count - 1], k, &buffers, &inputs, &outputs));
 done:
     buffers_free(&buffers);
     return st;
