@@ -118,9 +118,9 @@ static const struct argp argp = {
 };
 
 static void list_of(const struct op *op, const char *title) {
-    printf("%s:\n", title);
+    printf("%s%s:\n", op_is_matrix(op) ? "" : "\n", title);
     for (const struct fill *f = fills_of(op); f->name; f++)
-        printf("  %-16s %s\n  %-16s %s\n", f->name, f->values, "", f->purpose);
+        printf("%-16s %s\n%-16s %s\n", f->name, f->values, "", f->purpose);
 }
 
 static void list_fills(void) {
