@@ -11,21 +11,28 @@ struct check_args {
     const char *kernel, *device, *twin;
     const char *fill; /* a fill's name, or "help" */
     const char *path; /* of the input x */
-    bool has_shape, has_seed, has_rows, json;
+    bool has_seed, has_rows, json;
     enum check check;
-    struct case_dims dims;
+    const char *shape; /* "4x33" or "rows=4,heads=2,..." */
     uint64_t seed;
     size_t first_row, row_count;
 };
 
 enum {
-    KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_ENSEMBLE, KEY_TWIN,
+    KEY_FILL = CLI_KEY_FIRST,
+    KEY_SHAPE,
+    KEY_SEED,
+    KEY_ROWS,
+    KEY_ORDER,
+    KEY_ENSEMBLE,
+    KEY_TWIN,
     KEY_JSON
 };
 
 static const struct argp_option options[] = {
     {"fill", KEY_FILL, "NAME", 0, "Make the input by this rule; `--fill help` lists the rules", 1},
-    {"shape", KEY_SHAPE, "RxC", 0, "Rows and columns of a fill", 1},
+    {"shape", KEY_SHAPE, "SHAPE", 0,
+     "Rows and columns of a fill, RxC, or any dimensions of the op: rows=5,heads=2,head_dim=64", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of a fill (default 1)", 1},
     {"input", 'i', "NAME=FILE", 0, "Take the input NAME (x) from a 2-d .npy file", 2},
     {"rows", KEY_ROWS, "FIRST:COUNT", 0, "Only these rows of the file", 2},
@@ -64,8 +71,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         args->fill = arg;
         return 0;
     case KEY_SHAPE:
-        args->has_shape = true;
-        return cli_stop(state, cli_pair(&args->dims.rows, &args->dims.cols, "--shape", arg, 'x'));
+        args->shape = arg;
+        return 0;
     case KEY_SEED:
         args->has_seed = true;
         return cli_stop(state, cli_number(&args->seed, "--seed", arg, 0, UINT64_MAX));
@@ -110,9 +117,16 @@ static const struct argp argp = {
         "verdict is PASS.",
 };
 
-static void list_fills(void) {
-    for (const struct fill *f = fills; f->name; f++)
+static void list_of(const struct op *op, const char *title) {
+    printf("%s%s:\n", op_is_matrix(op) ? "" : "\n", title);
+    for (const struct fill *f = fills_of(op); f->name; f++)
         printf("%-16s %s\n%-16s %s\n", f->name, f->values, "", f->purpose);
+}
+
+static void list_fills(void) {
+    list_of(op_find("sum"), "sum, max, softmax, log_softmax, lse");
+    list_of(op_find("layernorm"), "layernorm, rmsnorm");
+    list_of(op_find("rope"), "rope");
 }
 
 /* What the options say together: exactly one source of input. */
@@ -121,15 +135,15 @@ static status_t check_usage(const struct check_args *args) {
         return FAIL(ERR_USAGE, "check: no kernel named (see assay list)");
     if (!args->fill == !args->path)
         return FAIL(ERR_USAGE, "check: expected either --fill NAME --shape RxC or -i x=FILE.npy");
-    if (args->fill && !args->has_shape)
-        return FAIL(ERR_USAGE, "check: --fill needs --shape RxC");
+    if (args->fill && !args->shape)
+        return FAIL(ERR_USAGE, "check: --fill needs --shape");
     if (args->fill && args->has_rows)
         return FAIL(ERR_USAGE, "check: --rows goes with -i, not with --fill");
     if (args->has_rows && args->row_count == 0)
         return FAIL(ERR_USAGE, "check: --rows with a count of 0");
     if (args->path && args->check == CHECK_ENSEMBLE)
         return FAIL(ERR_USAGE, "check: --ensemble: %s", ensemble_refuses(NULL));
-    if (args->path && (args->has_shape || args->has_seed))
+    if (args->path && (args->shape || args->has_seed))
         return FAIL(ERR_USAGE, "check: --shape and --seed go with --fill, not with -i");
     return OK;
 }
@@ -137,13 +151,18 @@ static status_t check_usage(const struct check_args *args) {
 static status_t make_case(struct test_case *out, const struct check_args *args,
                           const struct kernel *kernel) {
     if (args->path)
-        return case_from_npy(out, args->path, kernel->in, args->first_row, args->row_count);
-    const struct fill *fill = fill_find(args->fill);
+        return case_from_npy(out, args->path, kernel, args->first_row, args->row_count);
+    struct case_dims dims;
+    const struct fill *fill = fill_of(kernel->op, args->fill);
     if (!fill)
-        return FAIL(ERR_USAGE, "--fill '%s': there is no such fill (see --fill help)", args->fill);
+        return FAIL(ERR_USAGE, "--fill '%s': there is no such fill for op %s (see --fill help)",
+                    args->fill, kernel->op->name);
+    status_t st = cli_shape(&dims, kernel->op, args->shape);
+    if (st != OK)
+        return st;
     if (args->check == CHECK_ENSEMBLE && ensemble_refuses(fill))
         return FAIL(ERR_USAGE, "--fill %s: %s", args->fill, ensemble_refuses(fill));
-    return case_from_fill(out, fill, kernel->in, args->dims, args->seed);
+    return case_make(out, fill, kernel, dims, args->seed);
 }
 
 /* The report of a gate with one case. */
@@ -178,7 +197,7 @@ static status_t check(const struct check_args *args, bool *passed) {
                  catalogue_count(cat)));
     kernel_report_init(&report, kernel);
     TRY(make_case(&c, args, kernel));
-    size_t elements = c.dims.rows * c.dims.cols;
+    size_t elements = case_work(&c);
     TRY(gate_device(&device, args->device, elements));
     TRY(kernel_load(&lk, device, kernel));
     if (args->twin) {

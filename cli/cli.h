@@ -78,6 +78,12 @@ MUST_CHECK status_t cli_number(uint64_t *out, const char *option, const char *te
 MUST_CHECK status_t cli_pair(size_t *a, size_t *b, const char *option, const char *text,
                              char separator);
 
+/*
+ * An op's dimensions: "4x33" for rows and cols, or "rows=5,heads=2,head_dim=64" in any order.  What
+ * is not named is 1.
+ */
+MUST_CHECK status_t cli_shape(struct case_dims *out, const struct op *op, const char *text);
+
 /* The manifests' kernels, or the built-in ones if none is named. */
 MUST_CHECK status_t cli_catalogue(struct catalogue **out, const struct cli_args *args);
 

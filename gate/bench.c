@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "base/size.h"
 #include "gate/bench_suite.h"
+#include "gate/fill.h"
 #include "kernels/bind.h"
 
 #define WARM_UP 3
@@ -18,12 +19,14 @@
 #define CACHE_MULTIPLE 4               /* what a run of samples touches, in last-level caches */
 #define COPY_BYTES ((size_t)512 << 20) /* read and written */
 #define RANDOM_BLOCK ((size_t)1 << 20) /* elements, repeated to fill a buffer */
-#define COPY_THREADS 512
+#define COPY_THREADS 256
+#define ARENA_COPY 0 /* the first input's: the copy kernel works inside it */
 
 /* One buffer number of all kernels: room for the largest need. */
 struct arena {
     size_t bytes;
     struct dev_buf *buffer;
+    const struct dtype *filled; /* what random data it holds; NULL: something else */
 };
 
 struct bench {
@@ -32,16 +35,21 @@ struct bench {
     struct device *dev;
     struct dev_image *copy;
     struct arena arenas[KERNEL_MAX_BUFFERS];
-    const struct dtype *filled; /* what the arena of x holds */
 };
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static status_t useful_bytes(size_t *out, const struct kernel *k, struct case_dims dims) {
-    size_t bytes[KERNEL_MAX_BUFFERS];
-    status_t st = kernel_buffer_sizes(bytes, k, dims);
-    if (st == OK && __builtin_add_overflow(bytes[BUFFER_X], bytes[BUFFER_Y], out))
-        st = FAIL(ERR_NOMEM, "%zu x %zu: too large", dims.rows, dims.cols);
+/* Useful bytes, and results, of a kernel at this shape. */
+static status_t sizes_at(size_t *bytes, size_t *results, const struct kernel *k,
+                         struct case_dims dims) {
+    struct kernel_buffer buffers[KERNEL_MAX_BUFFERS];
+    status_t st = kernel_buffers(buffers, k, dims);
+    *bytes = *results = 0;
+    for (size_t i = 0; st == OK && i < BUFFER_SCRATCH; i++) {
+        *bytes += buffers[i].bytes; /* no overflow: each is below SIZE_MAX / 64 */
+        if (i >= BUFFER_OUTPUTS && buffers[i].name)
+            *results += buffers[i].bytes / buffers[i].type->size;
+    }
     return st;
 }
 
@@ -51,11 +59,16 @@ static size_t set_count(const struct bench *b, size_t useful) {
     return wanted < WARM_UP + SAMPLES_MAX ? wanted : WARM_UP + SAMPLES_MAX;
 }
 
+/* Bytes from one set's buffer to the next one's. */
+static size_t stride_of(const struct kernel_buffer *buffer) {
+    return size_align(buffer->bytes, DEVICE_GUARD_BYTES);
+}
+
 static status_t add_row(struct bench *b, const struct kernel *k, struct case_dims dims,
                         const char *refusal) {
     status_t st = OK;
     struct bench_report *r = b->report;
-    size_t bytes[KERNEL_MAX_BUFFERS];
+    struct kernel_buffer buffers[KERNEL_MAX_BUFFERS];
     struct bench_row *rows = realloc(r->rows, (r->count + 1) * sizeof *rows);
     if (!rows)
         return FAIL(ERR_NOMEM, "no memory for a report");
@@ -66,13 +79,12 @@ static status_t add_row(struct bench *b, const struct kernel *k, struct case_dim
         snprintf(row->reason, sizeof row->reason, "%s", refusal);
         return OK;
     }
-    TRY(useful_bytes(&row->bytes, k, dims));
-    TRY(kernel_buffer_sizes(bytes, k, dims));
-    size_t sets = set_count(b, row->bytes);
-    for (size_t i = 0; i < kernel_buffer_count(k); i++) {
+    TRY(sizes_at(&row->bytes, &row->results, k, dims));
+    TRY(kernel_buffers(buffers, k, dims));
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
         size_t need;
-        if (!size_mul(&need, size_align(bytes[i], DEVICE_GUARD_BYTES), sets))
-            return FAIL(ERR_NOMEM, "%zu x %zu: too large", dims.rows, dims.cols);
+        if (!size_mul(&need, stride_of(&buffers[i]), set_count(b, row->bytes)))
+            return FAIL(ERR_NOMEM, "%s: its buffers are larger than any memory", k->name);
         if (need > b->arenas[i].bytes)
             b->arenas[i].bytes = need;
     }
@@ -83,15 +95,15 @@ done:
 /* The op's own list, fitted to this kernel's formats; what the kernel refuses is no row. */
 static status_t plan_suite(struct bench *b, const struct kernel *k) {
     status_t st = OK;
-    const bool timed = device_info(b->dev)->timed;
-    const size_t *cols = bench_suite_cols(k->op);
-    const char *refusal = NULL;
+    const struct case_dims *shape = bench_suite(k->op);
+    const char *refusal = "its op has no list of shapes: name one with --shape";
     size_t first = b->report->count;
     struct case_dims dims = {0};
-    for (size_t i = 0; cols[i]; i++) {
-        size_t row_bytes;
-        TRY(useful_bytes(&row_bytes, k, (struct case_dims){1, cols[i]}));
-        dims = bench_suite_dims(cols[i], row_bytes, timed);
+    for (; shape && shape->rows; shape++) {
+        size_t bytes, results;
+        TRY(sizes_at(&bytes, &results, k, *shape));
+        dims = *shape;
+        dims.rows = bench_suite_rows(bytes, results, device_info(b->dev)->timed);
         refusal = kernel_refuses(k, dims);
         if (!refusal)
             TRY(add_row(b, k, dims, NULL));
@@ -102,14 +114,14 @@ done:
     return st;
 }
 
-static status_t plan(struct bench *b, const struct kernel *const *kernels, size_t count) {
+static status_t plan(struct bench *b, const struct bench_job *jobs, size_t count) {
     status_t st = OK;
     for (size_t i = 0; i < count; i++) {
-        if (!b->opt->shapes)
-            TRY(plan_suite(b, kernels[i]));
-        for (size_t s = 0; b->opt->shapes && s < b->opt->shape_count; s++)
-            TRY(add_row(b, kernels[i], b->opt->shapes[s],
-                        kernel_refuses(kernels[i], b->opt->shapes[s])));
+        const struct bench_job *job = &jobs[i];
+        if (job->suite)
+            TRY(plan_suite(b, job->kernel));
+        else
+            TRY(add_row(b, job->kernel, job->dims, kernel_refuses(job->kernel, job->dims)));
     }
 done:
     return st;
@@ -123,33 +135,69 @@ static double normal(struct rng *rng) {
     return radius * cos(6.283185307179586 * rng_unit(rng));
 }
 
-static void *random_data(const struct dtype *dt, size_t bytes, uint64_t seed) {
+/* Into all of `bytes`: a block of random elements, over and over. */
+static void random_data(uint8_t *data, const struct dtype *dt, size_t bytes, uint64_t seed) {
     struct rng rng = rng_from_seed(seed);
-    const size_t size = dtype_size(dt);
-    uint8_t *data = malloc(bytes + 1);
-    size_t done = 0;
-    for (; data && done + size <= bytes && done < RANDOM_BLOCK * size; done += size) {
+    const size_t size = dtype_size(dt), most = RANDOM_BLOCK * size;
+    const size_t block = bytes < most ? bytes : most;
+    for (size_t at = 0; at + size <= block; at += size) {
         uint32_t bits = dtype_from_double(dt, normal(&rng), ROUND_NEAREST);
-        memcpy(data + done, &bits, size); /* little-endian */
+        memcpy(data + at, &bits, size); /* little-endian */
     }
-    while (data && done < bytes) {
-        size_t n = done < bytes - done ? done : bytes - done;
-        memcpy(data + done, data, n ? n : 1);
-        done += n ? n : 1;
-    }
-    return data;
+    for (size_t at = block; at < bytes; at += block)
+        memcpy(data + at, data, bytes - at < block ? bytes - at : block);
 }
 
-static status_t fill_input(struct bench *b, const struct dtype *dt) {
-    if (b->filled == dt)
+static status_t fill_random(struct bench *b, size_t i, const struct dtype *dt) {
+    struct arena *arena = &b->arenas[i];
+    if (arena->filled == dt)
         return OK;
-    const struct arena *x = &b->arenas[BUFFER_X];
-    void *data = random_data(dt, x->bytes, b->opt->seed);
+    uint8_t *data = malloc(arena->bytes + 1);
     if (!data)
-        return FAIL(ERR_NOMEM, "no memory for %zu bytes of input", x->bytes);
-    status_t st = buffer_write(x->buffer, data, x->bytes);
+        return FAIL(ERR_NOMEM, "no memory for %zu bytes of input", arena->bytes);
+    random_data(data, dt, arena->bytes, b->opt->seed + i);
+    status_t st = buffer_write(arena->buffer, data, arena->bytes);
     free(data);
-    b->filled = dt;
+    arena->filled = dt;
+    return st;
+}
+
+/* Inputs that are no numbers to compute with, such as positions, are the gate's everyday ones. */
+static void everyday_data(uint8_t *data, const struct kernel *k, struct case_dims dims, size_t i,
+                          const struct kernel_buffer *buffer) {
+    struct op_case c = {.dims = dims};
+    c.in[i] = (struct tensor){buffer->type, buffer->bytes / buffer->type->size, data};
+    fill_others(k->op, &c, 0);
+}
+
+static status_t fill_everyday(struct bench *b, const struct bench_row *row, size_t i,
+                              const struct kernel_buffer *buffer, size_t sets) {
+    struct arena *arena = &b->arenas[i];
+    const size_t stride = stride_of(buffer);
+    uint8_t *data = calloc(sets, stride + 1);
+    if (!data)
+        return FAIL(ERR_NOMEM, "no memory for %zu bytes of input", sets * stride);
+    everyday_data(data, row->kernel, row->dims, i, buffer);
+    for (size_t s = 1; s < sets; s++)
+        memcpy(data + s * stride, data, buffer->bytes);
+    status_t st = buffer_write(arena->buffer, data, sets * stride);
+    free(data);
+    arena->filled = NULL;
+    return st;
+}
+
+static status_t fill_inputs(struct bench *b, const struct bench_row *row,
+                            const struct kernel_buffer *buffers, size_t sets) {
+    status_t st = OK;
+    for (size_t i = 0; i < BUFFER_OUTPUTS; i++) {
+        if (!buffers[i].name)
+            continue;
+        if (buffers[i].type->kind == TENSOR_REAL)
+            TRY(fill_random(b, i, buffers[i].type->dtype));
+        else
+            TRY(fill_everyday(b, row, i, &buffers[i], sets));
+    }
+done:
     return st;
 }
 
@@ -193,7 +241,7 @@ struct copy_args {
 static struct dev_launch copy_launch(struct copy_args *args, const struct bench *b,
                                      const struct bench_copy_variant *v) {
     const size_t per_block = (size_t)COPY_THREADS * v->each;
-    args->from = buffer_address(b->arenas[BUFFER_X].buffer);
+    args->from = buffer_address(b->arenas[ARENA_COPY].buffer);
     args->to = args->from + COPY_BYTES / 2;
     args->count = COPY_BYTES / 2 / 16;
     args->pointers[0] = &args->from;
@@ -241,26 +289,38 @@ done:
     return st;
 }
 
-static status_t time_row(struct bench *b, struct bench_row *row, const struct loaded_kernel *lk) {
+/* The kernel's launches on each set of buffers; *launches has them one after another. */
+static status_t bind_sets(struct bound_kernel *bound, struct dev_launch *launches,
+                          const struct bench *b, const struct bench_row *row,
+                          const struct loaded_kernel *lk, const struct kernel_buffer *buffers,
+                          size_t sets) {
     status_t st = OK;
-    size_t bytes[KERNEL_MAX_BUFFERS];
-    const size_t sets = set_count(b, row->bytes), buffers = kernel_buffer_count(row->kernel);
-    double seconds[SAMPLES_MAX], swept[1];
-    struct bound_kernel *bound = calloc(sets, sizeof *bound);
-    struct dev_launch *launches = calloc(sets * KERNEL_MAX_LAUNCHES, sizeof *launches);
-    struct copy_args args;
-    if (!bound || !launches)
-        TRY(FAIL(ERR_NOMEM, "no memory to time %s", row->kernel->name));
-    TRY(kernel_buffer_sizes(bytes, row->kernel, row->dims));
     for (size_t s = 0; s < sets; s++) {
-        uint64_t addresses[KERNEL_MAX_BUFFERS];
-        for (size_t i = 0; i < buffers; i++)
-            addresses[i] =
-                buffer_address(b->arenas[i].buffer) + s * size_align(bytes[i], DEVICE_GUARD_BYTES);
+        uint64_t addresses[KERNEL_MAX_BUFFERS] = {0};
+        for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++)
+            if (buffers[i].bytes)
+                addresses[i] = buffer_address(b->arenas[i].buffer) + s * stride_of(&buffers[i]);
         TRY(kernel_bind(&bound[s], lk, row->dims, addresses));
         memcpy(&launches[s * bound[s].launch_count], bound[s].launches,
                bound[s].launch_count * sizeof *launches);
     }
+done:
+    return st;
+}
+
+static status_t time_row(struct bench *b, struct bench_row *row, const struct loaded_kernel *lk) {
+    status_t st = OK;
+    struct kernel_buffer buffers[KERNEL_MAX_BUFFERS];
+    const size_t sets = set_count(b, row->bytes);
+    double seconds[SAMPLES_MAX], swept[1];
+    struct copy_args args;
+    struct bound_kernel *bound = calloc(sets, sizeof *bound);
+    struct dev_launch *launches = calloc(sets * KERNEL_MAX_LAUNCHES, sizeof *launches);
+    if (!bound || !launches)
+        TRY(FAIL(ERR_NOMEM, "no memory to time %s", row->kernel->name));
+    TRY(kernel_buffers(buffers, row->kernel, row->dims));
+    TRY(fill_inputs(b, row, buffers, sets));
+    TRY(bind_sets(bound, launches, b, row, lk, buffers, sets));
     TRY(try_once(b, &bound[0]));
     struct dev_launch sweep = copy_launch(&args, b, bench_copy_variants); /* through the cache */
     TRY(device_time(swept, b->dev, &sweep, 1, 1));
@@ -279,15 +339,40 @@ done:
 
 /* ---- count ----------------------------------------------------------------------------------- */
 
+/* All inputs of a kernel in one block; its owner frees it. */
+static status_t make_inputs(void **out, const struct bench *b, const struct bench_row *row) {
+    status_t st = OK;
+    struct tensor_block block;
+    struct kernel_buffer buffers[KERNEL_MAX_BUFFERS];
+    *out = NULL;
+    TRY(kernel_buffers(buffers, row->kernel, row->dims));
+    TRY(kernel_inputs(&block, row->kernel, row->dims, NULL));
+    *out = malloc(block.bytes + 1);
+    if (!*out)
+        TRY(FAIL(ERR_NOMEM, "no memory to run %s", row->kernel->name));
+    TRY(kernel_inputs(&block, row->kernel, row->dims, *out));
+    for (size_t i = 0; i < BUFFER_OUTPUTS; i++) {
+        uint8_t *data = block.tensors[i].data;
+        if (!buffers[i].name)
+            continue;
+        if (buffers[i].type->kind == TENSOR_REAL)
+            random_data(data, buffers[i].type->dtype, buffers[i].bytes, b->opt->seed + i);
+        else
+            everyday_data(data, row->kernel, row->dims, i, &buffers[i]);
+    }
+done:
+    return st;
+}
+
 static status_t count_row(struct bench *b, struct bench_row *row, struct loaded_kernel *lk) {
     status_t st = OK;
-    size_t bytes[KERNEL_MAX_BUFFERS];
+    struct tensor_block block;
     struct kernel_result result;
     void *x = NULL, *y = NULL;
-    TRY(kernel_buffer_sizes(bytes, row->kernel, row->dims));
-    x = random_data(row->kernel->in, bytes[BUFFER_X], b->opt->seed);
-    y = malloc(bytes[BUFFER_Y] + 1);
-    if (!x || !y)
+    TRY(make_inputs(&x, b, row));
+    TRY(kernel_outputs(&block, row->kernel, row->dims, NULL));
+    y = malloc(block.bytes + 1);
+    if (!y)
         TRY(FAIL(ERR_NOMEM, "no memory to run %s", row->kernel->name));
     TRY(kernel_run(&result, lk, &(struct kernel_io){.dims = row->dims, .x = x, .y = y}));
     const struct dev_fault *fault = kernel_result_fault(&result);
@@ -327,8 +412,6 @@ static status_t measure(struct bench *b) {
                 }
                 if (!lk)
                     TRY(kernel_load(&lk, b->dev, row->kernel));
-                if (timed)
-                    TRY(fill_input(b, row->kernel->in));
                 TRY(timed ? time_row(b, row, lk) : count_row(b, row, lk));
             }
             if (b->opt->progress)
@@ -342,24 +425,24 @@ done:
 
 static status_t prepare_arenas(struct bench *b) {
     status_t st = OK;
-    if (b->arenas[BUFFER_X].bytes < COPY_BYTES)
-        b->arenas[BUFFER_X].bytes = COPY_BYTES;
+    if (b->arenas[ARENA_COPY].bytes < COPY_BYTES)
+        b->arenas[ARENA_COPY].bytes = COPY_BYTES;
     for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++)
         if (b->arenas[i].bytes)
             TRY(device_alloc(&b->arenas[i].buffer, b->dev, b->arenas[i].bytes));
-    TRY(fill_input(b, &dtypes[DT_F32]));
+    TRY(fill_random(b, ARENA_COPY, &dtypes[DT_F32]));
 done:
     return st;
 }
 
-status_t bench_run(struct bench_report *out, const struct kernel *const *kernels, size_t count,
+status_t bench_run(struct bench_report *out, const struct bench_job *jobs, size_t count,
                    const struct bench_options *opt) {
     status_t st = OK;
     struct bench b = {.opt = opt, .report = out};
     *out = (struct bench_report){.seed = opt->seed, .copy.bytes = COPY_BYTES};
     TRY(device_open(&b.dev, opt->device, NULL));
     out->device = *device_info(b.dev);
-    TRY(plan(&b, kernels, count));
+    TRY(plan(&b, jobs, count));
     if (out->device.timed) {
         TRY(builtin_image(&b.copy, b.dev, "bench/copy.ptx"));
         TRY(prepare_arenas(&b));

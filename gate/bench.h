@@ -15,10 +15,15 @@
 #include "gate/judge.h"
 #include "kernels/catalogue.h"
 
+/* What to measure: a kernel at one shape, or at all of its op's list (gate/bench_suite.h). */
+struct bench_job {
+    const struct kernel *kernel;
+    bool suite;
+    struct case_dims dims; /* unless suite */
+};
+
 struct bench_options {
     const char *device;
-    const struct case_dims *shapes; /* NULL: each op's own list */
-    size_t shape_count;
     uint64_t seed;
     /* Called after each row; NULL: not. */
     void (*progress)(void *context, size_t done, size_t total);
@@ -32,6 +37,7 @@ struct bench_row {
     char reason[REASON_SIZE]; /* why there are no figures; "" if there are */
     bool failed;              /* the kernel faulted */
     size_t bytes;             /* useful ones */
+    size_t results;           /* elements of all outputs */
     /* On a timed device: seconds of one run. */
     size_t samples;
     double min, low, median, high; /* low, high: the quartiles */
@@ -52,15 +58,15 @@ struct bench_report {
     uint64_t seed;
     struct bench_copy copy;
     size_t count;
-    struct bench_row *rows; /* by kernel, as they were given; owned */
+    struct bench_row *rows; /* in the order of the jobs; owned */
 };
 
 /*
- * Measure every kernel at each shape that it accepts.  ERR_USAGE, ERR_DEVICE, ERR_NOMEM; out is to
- * be cleared in every case.
+ * Of a suite, shapes that the kernel does not accept are left out.  ERR_USAGE, ERR_DEVICE, ERR_NOMEM;
+ * out is to be cleared in every case.
  */
-MUST_CHECK status_t bench_run(struct bench_report *out, const struct kernel *const *kernels,
-                              size_t count, const struct bench_options *opt);
+MUST_CHECK status_t bench_run(struct bench_report *out, const struct bench_job *jobs, size_t count,
+                              const struct bench_options *opt);
 void bench_report_clear(struct bench_report *r); /* safe on a zeroed struct, and twice */
 
 /* Every row has figures or a shape that its kernel does not accept. */

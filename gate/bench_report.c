@@ -9,7 +9,7 @@
 /* ---- figures of another program -------------------------------------------------------------- */
 
 struct beside {
-    json_t *rows; /* of objects {op, dtype, shape: [rows, cols], seconds} */
+    json_t *rows; /* of objects {op, dtype, shape, seconds} */
 };
 
 status_t beside_read(struct beside **out, const char *path) {
@@ -25,11 +25,10 @@ status_t beside_read(struct beside **out, const char *path) {
     if (!json_is_array(rows))
         TRY(FAIL(ERR_SYNTAX, "%s: expected an object with an array `rows`", path));
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        const char *op, *dtype;
-        json_int_t r, c;
+        const char *op, *dtype, *shape;
         double seconds;
-        if (json_unpack_ex(json_array_get(rows, i), &e, 0, "{s:s, s:s, s:[I, I], s:F}", "op", &op,
-                           "dtype", &dtype, "shape", &r, &c, "seconds", &seconds) != 0)
+        if (json_unpack_ex(json_array_get(rows, i), &e, 0, "{s:s, s:s, s:s, s:F}", "op", &op,
+                           "dtype", &dtype, "shape", &shape, "seconds", &seconds) != 0)
             TRY(FAIL(ERR_SYNTAX, "%s: rows[%zu]: %s", path, i, e.text));
     }
     b->rows = json_incref(rows);
@@ -48,17 +47,21 @@ void beside_free(struct beside *b) {
     free(b);
 }
 
+static void text_of_shape(char out[SHAPE_SIZE], const struct bench_row *row) {
+    dims_shape(out, SHAPE_SIZE, row->kernel->op->dims, &row->dims);
+}
+
 double beside_seconds(const struct beside *b, const struct bench_row *row) {
-    char dtype[32];
+    char dtype[32], own[SHAPE_SIZE];
     text_of_dtype(dtype, sizeof dtype, row->kernel);
+    text_of_shape(own, row);
     for (size_t i = 0; b && i < json_array_size(b->rows); i++) {
-        const char *op, *dt;
-        json_int_t r, c;
+        const char *op, *dt, *shape;
         double seconds;
-        json_unpack(json_array_get(b->rows, i), "{s:s, s:s, s:[I, I], s:F}", "op", &op, "dtype",
-                    &dt, "shape", &r, &c, "seconds", &seconds);
+        json_unpack(json_array_get(b->rows, i), "{s:s, s:s, s:s, s:F}", "op", &op, "dtype", &dt,
+                    "shape", &shape, "seconds", &seconds);
         if (strcmp(op, row->kernel->op->name) == 0 && strcmp(dt, dtype) == 0 &&
-            (size_t)r == row->dims.rows && (size_t)c == row->dims.cols)
+            strcmp(shape, own) == 0)
             return seconds;
     }
     return 0;
@@ -66,16 +69,20 @@ double beside_seconds(const struct beside *b, const struct bench_row *row) {
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
-static int name_width(const struct bench_report *r) {
-    size_t width = strlen("kernel");
-    for (size_t i = 0; i < r->count; i++)
-        if (strlen(r->rows[i].kernel->name) > width)
-            width = strlen(r->rows[i].kernel->name);
-    return (int)width;
-}
+struct widths {
+    int name, shape;
+};
 
-static void text_of_shape(char *out, size_t size, const struct bench_row *row) {
-    snprintf(out, size, "%zux%zu", row->dims.rows, row->dims.cols);
+static struct widths widths_of(const struct bench_report *r) {
+    struct widths w = {(int)strlen("kernel"), (int)strlen("shape")};
+    for (size_t i = 0; i < r->count; i++) {
+        char shape[SHAPE_SIZE];
+        text_of_shape(shape, &r->rows[i]);
+        int name = (int)strlen(r->rows[i].kernel->name), length = (int)strlen(shape);
+        w.name = name > w.name ? name : w.name;
+        w.shape = length > w.shape ? length : w.shape;
+    }
+    return w;
 }
 
 static double per(uint64_t a, double b) {
@@ -85,7 +92,7 @@ static double per(uint64_t a, double b) {
 static void counted_line(FILE *to, const struct bench_row *row) {
     fprintf(to, "  %10llu  %12llu  %8.2f  %10.2f\n", (unsigned long long)row->warp_insns,
             (unsigned long long)row->lane_insns,
-            per(row->lane_insns, (double)row->dims.rows * (double)row->dims.cols),
+            per(row->lane_insns, (double)row->results),
             per(row->bytes_read + row->bytes_written, (double)row->bytes));
 }
 
@@ -100,19 +107,19 @@ static void timed_line(FILE *to, const struct bench_report *r, const struct benc
 }
 
 void bench_text(FILE *to, const struct bench_report *r, const struct beside *beside) {
-    const int width = name_width(r);
-    fprintf(to, "%-*s  %15s  %10s", width, "kernel", "shape", "bytes");
+    const struct widths w = widths_of(r);
+    fprintf(to, "%-*s  %*s  %10s", w.name, "kernel", w.shape, "shape", "bytes");
     if (r->device.timed)
         fprintf(to, "  %9s  %6s  %5s  %5s%s\n", "median us", "GB/s", "/copy", "+-%",
                 beside ? "  beside  faster" : "");
     else
-        fprintf(to, "  %10s  %12s  %8s  %10s\n", "warp insns", "lane insns", "/element",
+        fprintf(to, "  %10s  %12s  %8s  %10s\n", "warp insns", "lane insns", "/result",
                 "moved/byte");
     for (size_t i = 0; i < r->count; i++) {
         const struct bench_row *row = &r->rows[i];
-        char shape[64];
-        text_of_shape(shape, sizeof shape, row);
-        fprintf(to, "%-*s  %15s", width, row->kernel->name, shape);
+        char shape[SHAPE_SIZE];
+        text_of_shape(shape, row);
+        fprintf(to, "%-*s  %*s", w.name, row->kernel->name, w.shape, shape);
         if (row->reason[0]) {
             fprintf(to, "  %s: %s\n", row->failed ? "FAIL" : "SKIP", row->reason);
             continue;
@@ -134,18 +141,19 @@ void bench_text(FILE *to, const struct bench_report *r, const struct beside *bes
 /* clang-format off */
 static json_t *json_of_row(const struct bench_report *r, const struct bench_row *row,
                            const struct beside *beside) {
-    json_t *shape = json_pack("[I, I]", (json_int_t)row->dims.rows, (json_int_t)row->dims.cols);
+    char shape[SHAPE_SIZE];
+    text_of_shape(shape, row);
     if (row->reason[0])
-        return json_pack("{s:o, s:b, s:s}", "shape", shape, "failed", (int)row->failed,
+        return json_pack("{s:s, s:b, s:s}", "shape", shape, "failed", (int)row->failed,
                          "reason", row->reason);
     if (!r->device.timed)
-        return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I}", "shape", shape,
+        return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "shape", shape,
                          "bytes", (json_int_t)row->bytes,
                          "warp_insns", (json_int_t)row->warp_insns,
                          "lane_insns", (json_int_t)row->lane_insns,
                          "bytes_read", (json_int_t)row->bytes_read,
                          "bytes_written", (json_int_t)row->bytes_written);
-    json_t *json = json_pack("{s:o, s:I, s:I, s:f, s:f, s:[f, f], s:f, s:f}", "shape", shape,
+    json_t *json = json_pack("{s:s, s:I, s:I, s:f, s:f, s:[f, f], s:f, s:f}", "shape", shape,
                              "bytes", (json_int_t)row->bytes,
                              "samples", (json_int_t)row->samples,
                              "seconds", row->median,

@@ -3,37 +3,44 @@
 #include <string.h>
 
 #define TIMED_BYTES ((size_t)512 << 20)
-#define COUNTED_ELEMENTS ((size_t)1 << 16)
+#define COUNTED_RESULTS ((size_t)1 << 16)
 
-/* Ops whose rows are of any length; norms, as wide as models are. */
-static const size_t reduce_cols[] = {1024, 4096, 32768, 1 << 20, 0};
-static const size_t softmax_cols[] = {256, 1024, 4096, 8192, 32768, 131072, 1 << 20, 0};
-static const size_t norm_cols[] = {1024, 2048, 4096, 8192, 16384, 0};
+#define MATRIX(n) {.rows = 1, .cols = (n)}
+#define HEADS(h, d) {.rows = 1, .heads = (h), .head_dim = (d)}
+
+static const struct case_dims reductions[] = {MATRIX(1024), MATRIX(4096), MATRIX(32768),
+                                              MATRIX(1 << 20), {0}};
+static const struct case_dims softmaxes[] = {MATRIX(256),   MATRIX(1024),   MATRIX(4096),
+                                             MATRIX(8192),  MATRIX(32768),  MATRIX(131072),
+                                             MATRIX(1 << 20), {0}};
+/* As wide as models are. */
+static const struct case_dims norms[] = {MATRIX(1024), MATRIX(2048),  MATRIX(4096),
+                                         MATRIX(8192), MATRIX(16384), {0}};
+static const struct case_dims ropes[] = {HEADS(8, 128), HEADS(32, 128), HEADS(32, 64), {0}};
 
 static const struct {
     const char *op;
-    const size_t *cols;
+    const struct case_dims *shapes;
 } suites[] = {
-    {"sum", reduce_cols},
-    {"max", reduce_cols},
-    {"layernorm", norm_cols},
-    {"rmsnorm", norm_cols},
+    {"sum", reductions},        {"max", reductions}, {"softmax", softmaxes},
+    {"log_softmax", softmaxes}, {"lse", softmaxes},  {"softmax_topk", softmaxes},
+    {"layernorm", norms},       {"rmsnorm", norms},  {"rope", ropes},
 };
 
 const struct bench_copy_variant bench_copy_variants[] = {
     {"copy16_1", 1}, {"copy16_2", 2}, {"copy16_4", 4}, {0}};
 
-const size_t *bench_suite_cols(const struct op *op) {
+const struct case_dims *bench_suite(const struct op *op) {
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
         if (strcmp(suites[i].op, op->name) == 0)
-            return suites[i].cols;
-    return softmax_cols;
+            return suites[i].shapes;
+    return NULL;
 }
 
-struct case_dims bench_suite_dims(size_t cols, size_t row_bytes, bool timed) {
-    const size_t wanted = timed ? TIMED_BYTES / row_bytes : COUNTED_ELEMENTS / cols;
+size_t bench_suite_rows(size_t row_bytes, size_t row_results, bool timed) {
+    const size_t wanted = timed ? TIMED_BYTES / row_bytes : COUNTED_RESULTS / row_results;
     size_t rows = 1;
     while (2 * rows <= wanted + wanted / 2) /* the power of two that is nearest, or nearly */
         rows *= 2;
-    return (struct case_dims){.rows = rows, .cols = cols};
+    return rows;
 }

@@ -4,14 +4,16 @@
 
 #include "kernels/catalogue.h"
 
-/* The row lengths of an op, ended by 0. */
-const size_t *bench_suite_cols(const struct op *op);
+/*
+ * The op's list: shapes of one row each, ended by one without rows.  NULL: it has none yet.
+ */
+const struct case_dims *bench_suite(const struct op *op);
 
 /*
- * So many rows of this length, a power of two, that a timed run reads and writes about 512 MiB, which
- * is several times any cache, and a counted one has about 2^16 elements.
+ * So many rows, a power of two, that a timed run reads and writes about 512 MiB, which is several
+ * times any cache, and a counted one gives about 2^16 results.
  */
-struct case_dims bench_suite_dims(size_t cols, size_t row_bytes, bool timed);
+size_t bench_suite_rows(size_t row_bytes, size_t row_results, bool timed);
 
 /* An entry of kernels/bench/copy.cu, and how many vectors a thread of it copies. */
 struct bench_copy_variant {

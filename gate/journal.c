@@ -27,7 +27,7 @@ static void name_of(char *out, size_t size, const char *key, const char *line) {
 static json_t *json_of_outcome(const struct outcome *o) {
     const struct judgement *j = &o->judgement;
     const struct worst *w = &j->worst;
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I, s:o}",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I, s:o}",
                      "verdict", (int)j->verdict,
                      "reason", j->reason,
                      "max_ulp", json_of_double(j->max_ulp),
@@ -35,6 +35,7 @@ static json_t *json_of_outcome(const struct outcome *o) {
                      "max_rho", json_of_double(j->max_rho),
                      "known", (int)w->known,
                      "per_row", (int)w->per_row,
+                     "output", (json_int_t)w->output,
                      "row", (json_int_t)w->row,
                      "col", (json_int_t)w->col,
                      "got", (json_int_t)w->got,
@@ -53,13 +54,13 @@ static bool json_to_outcome(struct outcome *out, const json_t *json) {
     struct judgement *j = &o.judgement;
     int verdict, known, per_row, saw;
     const char *reason;
-    json_int_t row, col, got, compared;
+    json_int_t output, row, col, got, compared;
     json_t *ulp, *rel, *rho, *lo, *hi, *budget, *events, *tally;
     if (json_unpack((json_t *)json,
-                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, "
-                    "s:I, s:o}",
+                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+                    "s:b, s:I, s:o}",
                     "verdict", &verdict, "reason", &reason, "max_ulp", &ulp, "max_rel", &rel,
-                    "max_rho", &rho, "known", &known, "per_row", &per_row, "row", &row, "col", &col,
+                    "max_rho", &rho, "known", &known, "per_row", &per_row, "output", &output, "row", &row, "col", &col,
                     "got", &got, "lo", &lo, "hi", &hi, "budget", &budget, "events", &events, "saw",
                     &saw, "compared", &compared, "oracle", &tally) != 0)
         return false;
@@ -73,6 +74,9 @@ static bool json_to_outcome(struct outcome *out, const json_t *json) {
     snprintf(j->reason, sizeof j->reason, "%s", reason);
     j->worst.known = known;
     j->worst.per_row = per_row;
+    if (output < 0 || output >= OP_MAX_OUTPUTS)
+        return false;
+    j->worst.output = (size_t)output;
     j->worst.row = (size_t)row;
     j->worst.col = (size_t)col;
     j->worst.got = (uint32_t)got;

@@ -79,7 +79,7 @@ static void record(struct order *o, const struct variant *v, double rho, struct 
         snprintf(rule, sizeof rule, "equal values are due (bound 0)");
     else
         snprintf(rule, sizeof rule, "%.3g times what two orders may differ by", rho);
-    worst_place(where, sizeof where, &here);
+    worst_place(where, sizeof where, o->kernel->op, &here);
     snprintf(j->reason, sizeof j->reason, "order: %s %u: %s changes: %s", v->what, v->number, where,
              rule);
 }
@@ -282,6 +282,8 @@ status_t order_check(struct judgement *out, bool *saw, struct kernel_result *res
     *saw = false;
     *result = (struct kernel_result){0};
     const char *refusal = kernel_refuses(kernel, c->dims);
+    if (!refusal && !kernel->op->spread)
+        refusal = "order: the entries of this op have their places";
     if (refusal) {
         *out = judgement_of(VERDICT_SKIP, "%s", refusal);
         return OK;

@@ -168,6 +168,10 @@ void text_of_bits(char *out, size_t size, const struct dtype *dt, uint32_t bits)
     snprintf(out, size, "0x%0*x (%s)", (int)(dt->bits / 4), (unsigned)bits, value);
 }
 
+void text_of_got(char *out, size_t size, const struct kernel *kernel, const struct worst *w) {
+    text_of_bits(out, size, kernel_output(kernel, w->output)->dtype, w->got);
+}
+
 void text_of_enclosure(char *out, size_t size, struct enclosure e) {
     char lo[40], hi[40];
     if (e.lo == e.hi || enclosure_is_nan(e)) {

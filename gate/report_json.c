@@ -71,7 +71,8 @@ static json_t *json_of_worst(const struct finding *f, const struct kernel *kerne
         return json_pack("{s:s, s:n, s:n, s:n, s:n}", "case", f->line, "index", "got_bits", "want",
                          "budget");
     char bits[16];
-    snprintf(bits, sizeof bits, "0x%0*x", (int)(kernel->out->bits / 4), (unsigned)w->got);
+    snprintf(bits, sizeof bits, "0x%0*x", (int)kernel_output(kernel, w->output)->size * 2,
+             (unsigned)w->got);
     json_t *index = w->per_row ? json_pack("[I]", (json_int_t)w->row)
                                : json_pack("[I, I]", (json_int_t)w->row, (json_int_t)w->col);
     return json_pack("{s:s, s:o, s:s, s:[o, o], s:o}", "case", f->line, "index", index, "got_bits",

@@ -11,9 +11,9 @@ static void finding_block(FILE *to, const struct kernel_report *r, const struct 
     char text[RERUN_SIZE];
     fprintf(to, "\n%s %s: %s\n", verdict_name(j->verdict), r->kernel->name, j->reason);
     if (j->worst.known) {
-        worst_place(text, sizeof text, &j->worst);
+        worst_place(text, sizeof text, r->kernel->op, &j->worst);
         fprintf(to, "    where   %s\n", text);
-        text_of_bits(text, sizeof text, r->kernel->out, j->worst.got);
+        text_of_got(text, sizeof text, r->kernel, &j->worst);
         fprintf(to, "    got     %s\n", text);
         text_of_enclosure(text, sizeof text, j->worst.want);
         fprintf(to, "    want    %s\n", text);
@@ -119,9 +119,9 @@ void report_check(FILE *to, const struct kernel_report *r) {
     }
     if (w->known) {
         fprintf(to, "max rho   %.4g\n", r->max_rho);
-        worst_place(text, sizeof text, w);
+        worst_place(text, sizeof text, r->kernel->op, w);
         fprintf(to, "worst     %s\n", text);
-        text_of_bits(text, sizeof text, r->kernel->out, w->got);
+        text_of_got(text, sizeof text, r->kernel, w);
         fprintf(to, "  got     %s\n", text);
         text_of_enclosure(text, sizeof text, w->want);
         fprintf(to, "  want    %s\n", text);

@@ -1,8 +1,8 @@
 /*
  * gate/run.c - the run.
  *
- * Kernels of one op, input format, empty-row rule and plan of cases form a group: they share the
- * truth.  One job is one case of one group; its truth is computed once, every kernel of the group
+ * Kernels of one op, with the same input formats, options, empty-row rule and plan of cases, form a
+ * group: they share the truth.  One job is one case of one group; its truth is computed once, every kernel of the group
  * runs on it, and it is dropped.  So memory stays small, threads never wait for each other's truth,
  * and outcomes land in a table by (kernel, case), whatever the order they come in.
  */
@@ -24,9 +24,7 @@
 #define LAUNCH_INSNS ((uint64_t)1 << 26)
 
 struct group {
-    const struct op *op;
-    const struct dtype *dtype;
-    enum empty_row empty_row;
+    const struct kernel *kernel; /* its first: the others take the same cases */
     struct plan plan;
     size_t first_job; /* number of its first case among all jobs */
 };
@@ -203,7 +201,7 @@ static status_t run_subjects(struct worker *w, size_t group, size_t item, const 
         struct outcome o = {0};
         if (!tried) { /* the truth is asked for only once some kernel needs it */
             tried = true;
-            truth_status = truth_init(&truth, g->op, c, g->empty_row);
+            truth_status = truth_init(&truth, g->kernel->op, c, g->kernel->empty_row);
             truth.audit = audit_of(run->opt->seed ^ c->seed);
         }
         if (truth_status == ERR_UNDECIDED) {
@@ -231,7 +229,7 @@ static status_t run_job(struct worker *w, size_t job) {
     char line[CASE_LINE_SIZE];
     struct test_case c = {0};
     status_t st = OK;
-    TRY(plan_case(&c, &g->plan.items[item], g->dtype));
+    TRY(plan_case(&c, &g->plan.items[item], g->kernel));
     check_line(line, sizeof line, g->plan.items[item].check, &c);
     for (size_t i = 0; i < run->subject_count; i++)
         if (run->subjects[i].group == group)
@@ -316,8 +314,7 @@ static status_t join_group(struct run *run, struct subject *s) {
         st = plan_add_twins(&plan);
     for (s->group = 0; st == OK && s->group < run->group_count; s->group++) {
         const struct group *g = &run->groups[s->group];
-        if (g->op == k->op && g->dtype == k->in && g->empty_row == k->empty_row &&
-            plan_equal(&g->plan, &plan))
+        if (case_same(g->kernel, k) && plan_equal(&g->plan, &plan))
             break;
     }
     if (st != OK || s->group < run->group_count) {
@@ -325,7 +322,7 @@ static status_t join_group(struct run *run, struct subject *s) {
         return st;
     }
     run->groups[run->group_count++] =
-        (struct group){.op = k->op, .dtype = k->in, .empty_row = k->empty_row, .plan = plan};
+        (struct group){.kernel = k, .plan = plan};
     return OK;
 }
 

@@ -2,38 +2,37 @@
 #include "kernels/bind.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/size.h"
 #include "kernels/loaded.h"
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-size_t kernel_buffer_count(const struct kernel *k) {
-    return BUFFER_SCRATCH + k->detail->scratch_count;
+static void name_tensors(struct kernel_buffer *out, const struct tensor_block *block,
+                         const struct op_tensor *tensors, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct tensor *t = &block->tensors[i];
+        if (t->type)
+            out[i] = (struct kernel_buffer){tensors[i].name, t->count * t->type->size, t->type};
+    }
 }
 
-const char *kernel_buffer_name(const struct kernel *k, size_t i) {
-    const struct kernel_detail *d = k->detail;
-    if (i < BUFFER_SCRATCH)
-        return i == BUFFER_X ? "x" : "y";
-    return d->file->manifest->kernels[d->index].scratch[i - BUFFER_SCRATCH].name;
-}
-
-status_t kernel_buffer_sizes(size_t bytes[static KERNEL_MAX_BUFFERS], const struct kernel *k,
-                             struct case_dims dims) {
+status_t kernel_buffers(struct kernel_buffer out[static KERNEL_MAX_BUFFERS],
+                        const struct kernel *k, struct case_dims dims) {
     status_t st = OK;
     const struct kernel_detail *d = k->detail;
-    size_t elements, results = dims.rows;
-    bool fits = size_mul(&elements, dims.rows, dims.cols);
-    if (k->op->result == OP_PER_ELEMENT)
-        results = elements;
-    fits = fits && size_mul(&bytes[BUFFER_X], elements, dtype_size(k->in)) &&
-           size_mul(&bytes[BUFFER_Y], results, dtype_size(k->out));
-    if (!fits)
-        return FAIL(ERR_NOMEM, "%zu x %zu: too large", dims.rows, dims.cols);
-    for (size_t i = 0; i < d->scratch_count; i++)
-        TRY(manifest_at(expr_size(&bytes[BUFFER_SCRATCH + i], d->scratch[i], dims), d->file,
-                        d->index, "scratch[%zu].bytes", i));
+    struct tensor_block inputs, outputs;
+    memset(out, 0, KERNEL_MAX_BUFFERS * sizeof *out);
+    TRY(kernel_inputs(&inputs, k, dims, NULL));
+    TRY(kernel_outputs(&outputs, k, dims, NULL));
+    name_tensors(out, &inputs, k->op->inputs, op_input_count(k->op));
+    name_tensors(out + BUFFER_OUTPUTS, &outputs, k->op->outputs, op_output_count(k->op));
+    for (size_t i = 0; i < d->scratch_count; i++) {
+        struct kernel_buffer *b = &out[BUFFER_SCRATCH + i];
+        b->name = d->file->manifest->kernels[d->index].scratch[i].name;
+        TRY(manifest_at(expr_size(&b->bytes, d->scratch[i], dims), d->file, d->index,
+                        "scratch[%zu].bytes", i));
+    }
 done:
     return st;
 }
@@ -56,14 +55,14 @@ static status_t evaluate_arg(uint64_t *out, const struct kernel_arg *arg, size_t
     double real;
 
     switch (arg->kind) {
-    case ARG_X:
-        *out = addresses[BUFFER_X];
+    case ARG_INPUT:
+        *out = addresses[arg->index];
         break;
-    case ARG_Y:
-        *out = addresses[BUFFER_Y];
+    case ARG_OUTPUT:
+        *out = addresses[BUFFER_OUTPUTS + arg->index];
         break;
     case ARG_SCRATCH:
-        *out = addresses[BUFFER_SCRATCH + arg->scratch];
+        *out = addresses[BUFFER_SCRATCH + arg->index];
         break;
     case ARG_INTEGER:
         TRY(expr_integer(&whole, arg->value, dims));

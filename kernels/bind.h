@@ -1,8 +1,9 @@
 /*
  * kernels/bind.h - a kernel's launches at one shape, on buffers that the caller chose.
  *
- * A kernel's buffers are numbered: the input x, the output y, then its scratch buffers as the
- * manifest lists them.
+ * A kernel's buffers are numbered: the op's inputs in its order, its outputs from BUFFER_OUTPUTS on,
+ * and the scratch buffers from BUFFER_SCRATCH on, as the manifest lists them.  Tensors that the kernel
+ * does without leave a gap.
  */
 #ifndef KERNELS_BIND_H
 #define KERNELS_BIND_H
@@ -10,15 +11,19 @@
 #include "kernels/catalogue.h"
 #include "kernels/manifest.h"
 
-enum { BUFFER_X, BUFFER_Y, BUFFER_SCRATCH };
+enum { BUFFER_OUTPUTS = OP_MAX_INPUTS, BUFFER_SCRATCH = OP_MAX_INPUTS + OP_MAX_OUTPUTS };
 
 #define KERNEL_MAX_BUFFERS (BUFFER_SCRATCH + MANIFEST_MAX_SCRATCH)
 
-size_t kernel_buffer_count(const struct kernel *kernel);
-const char *kernel_buffer_name(const struct kernel *kernel, size_t i);
-/* The sizes in bytes of all buffers.  ERR_NOMEM if one does not fit a size_t; ERR_SYNTAX. */
-MUST_CHECK status_t kernel_buffer_sizes(size_t bytes[static KERNEL_MAX_BUFFERS],
-                                        const struct kernel *kernel, struct case_dims dims);
+struct kernel_buffer {
+    const char *name; /* as in the manifest; NULL: there is none of this number */
+    size_t bytes;
+    const struct tensor_type *type; /* NULL: scratch */
+};
+
+/* ERR_USAGE if they are larger than any memory; ERR_SYNTAX. */
+MUST_CHECK status_t kernel_buffers(struct kernel_buffer out[static KERNEL_MAX_BUFFERS],
+                                   const struct kernel *kernel, struct case_dims dims);
 
 /* All launches, in order; arguments and extents are evaluated. */
 struct bound_kernel {
@@ -29,7 +34,7 @@ struct bound_kernel {
 };
 
 /*
- * addresses: one per buffer.  What is bound refers to lk's image, which must outlive it.
+ * addresses: one per number, what stands in a gap is not looked at.  What is bound refers to lk's image, which must outlive it.
  * ERR_SYNTAX with path and line for an expression that has no value at this shape, ERR_UNSUPPORTED for
  * a number that does not fit its parameter, ERR_NOMEM; the caller clears *out in every case.
  */

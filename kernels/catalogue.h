@@ -21,20 +21,25 @@ struct kernel {
     const char *name;
     const struct op *op;
     const char *summary;
-    const struct dtype *in, *out, *acc; /* types: x, y, acc */
+    const struct dtype *in, *out, *acc; /* of the op's first input and output; types: acc */
+    /* Of its further ones, by their index; NULL: the kernel does without. */
+    const struct tensor_type *more_in[OP_MAX_INPUTS], *more_out[OP_MAX_OUTPUTS];
     enum empty_row empty_row;
     bool deterministic;
-    const char *fault;     /* planted fault: what is wrong with it; NULL for an honest kernel */
-    const char *manifest;  /* path it was read from */
-    bool builtin;          /* of this repository: found without naming the manifest */
-    const char *image;     /* path of its PTX */
+    const char *fault;    /* planted fault: what is wrong with it; NULL for an honest kernel */
+    const char *manifest; /* path it was read from */
+    bool builtin;         /* of this repository: found without naming the manifest */
+    const char *image;    /* path of its PTX */
     const struct kernel_detail *detail; /* expressions, launches, scratch: catalogue.c's own */
 };
 
-/* A case's dimensions, by the names that manifest expressions use. */
-struct case_dims {
-    size_t rows, cols;
-};
+/* The type of one of the op's tensors, NULL if the kernel does without. */
+static inline const struct tensor_type *kernel_input(const struct kernel *k, size_t i) {
+    return i == 0 ? tensor_type_of(k->in) : k->more_in[i];
+}
+static inline const struct tensor_type *kernel_output(const struct kernel *k, size_t i) {
+    return i == 0 ? tensor_type_of(k->out) : k->more_out[i];
+}
 
 MUST_CHECK status_t catalogue_new(struct catalogue **out);
 void catalogue_free(struct catalogue *cat);
@@ -87,8 +92,31 @@ MUST_CHECK status_t kernel_numerics(struct numerics *out, const struct kernel *k
                                     struct case_dims dims);
 
 /*
- * Run all launches of the kernel in order on x (rows x cols data of kernel->in, row-major, host
- * memory) and read y back (rows or rows x cols data of kernel->out by the op's result shape).
+ * Its options at this shape; rotary_dim and the like are checked by op_refuses only.  Two kernels of
+ * one op that say the same take the same cases to the same truth.
+ */
+MUST_CHECK status_t kernel_options(struct op_options *out, const struct kernel *kernel,
+                                   struct case_dims dims);
+bool kernel_same_options(const struct kernel *a, const struct kernel *b);
+
+/*
+ * Where the tensors of one side stand in one block of memory: one behind another in the op's order,
+ * each at a multiple of 16 bytes.
+ */
+struct tensor_block {
+    size_t bytes; /* of the whole block */
+    struct tensor tensors[OP_MAX_INPUTS > OP_MAX_OUTPUTS ? OP_MAX_INPUTS : OP_MAX_OUTPUTS];
+};
+
+/* data may be NULL, and then so are the tensors'.  ERR_USAGE: larger than any memory. */
+MUST_CHECK status_t kernel_inputs(struct tensor_block *out, const struct kernel *kernel,
+                                  struct case_dims dims, void *data);
+MUST_CHECK status_t kernel_outputs(struct tensor_block *out, const struct kernel *kernel,
+                                   struct case_dims dims, void *data);
+
+/*
+ * Run all launches of the kernel in order on x, the block of its inputs, and read back y, that of
+ * its outputs (both in host memory; of one tensor a block is just its data).
  * Scratch buffers are allocated and poisoned anew.  runs[] gets one dev_run per launch (at most
  * max_runs are kept); the sequence stops at the first launch that does not complete.  After a
  * completed sequence the guards of all buffers are checked; a changed guard is added to the last

@@ -17,8 +17,8 @@ static bool is_integer_size(size_t size) {
 /* Does an argument of this kind fill a parameter of this size? */
 static status_t check_arg(const struct kernel_arg *arg, const char *text, size_t size) {
     switch (arg->kind) {
-    case ARG_X:
-    case ARG_Y:
+    case ARG_INPUT:
+    case ARG_OUTPUT:
     case ARG_SCRATCH:
         if (size != sizeof(uint64_t))
             return FAIL(ERR_SYNTAX, "`%s` is an address of 8 bytes, the parameter has %zu", text,

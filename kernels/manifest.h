@@ -16,12 +16,20 @@
 
 #define MANIFEST_MAX_SCRATCH 16 /* buffers of one kernel */
 
+/* By name of a tensor; NULL when not written. */
 struct manifest_types {
-    char *x, *y, *acc; /* acc: NULL when not written */
+    char *x, *y, *acc, *w, *b, *positions;
 };
 
+/* By name of a dimension; NULL when not written. */
 struct manifest_accepts {
-    char *rows, *cols; /* NULL when not written */
+    char *rows, *cols, *batch, *heads, *kv_heads, *queries, *keys, *head_dim, *k;
+};
+
+/* What the op is told about this kernel: struct op_options before its expressions are evaluated. */
+struct manifest_options {
+    char *eps, *round_to, *base, *rotary_dim; /* expressions, a dtype; NULL when not written */
+    enum rope_layout layout;
 };
 
 struct manifest_launch {
@@ -40,7 +48,10 @@ struct manifest_numerics {
     enum rescale_variant rescale;
     enum divide_variant divide;
     enum log_variant log;
-    char *sum_height, *rescales; /* NULL when not written */
+    enum variance_variant variance;
+    enum rsqrt_variant rsqrt;
+    enum trig_variant trig;
+    char *sum_height, *rescales, *angle_rel, *angle_abs, *table; /* NULL when not written */
     bool flush;
 };
 
@@ -50,6 +61,7 @@ struct manifest_kernel {
     char *summary;        /* NULL when not written */
     struct manifest_types types;
     struct manifest_accepts accepts;
+    struct manifest_options options;
     enum empty_row empty_row;
     struct manifest_launch *launches;
     struct manifest_scratch *scratch;
@@ -63,6 +75,12 @@ struct manifest {
     struct manifest_kernel *kernels;
     uint32_t kernel_count;
 };
+
+/* What is written under the name of a tensor (or `acc`), or of a dimension; NULL for none. */
+const char *manifest_type(const struct manifest_types *types, const char *name);
+const char *manifest_accept(const struct manifest_accepts *accepts, enum dim dim);
+/* The name of type i, from 0 on; NULL behind the last. */
+const char *manifest_type_name(size_t i);
 
 /* A manifest file that was read; text is kept for the line numbers of later messages. */
 struct manifest_file {

@@ -7,32 +7,40 @@
 #include "kernels/loaded.h"
 
 struct buffers {
-    struct dev_buf *all[KERNEL_MAX_BUFFERS]; /* numbered as in bind.h */
+    struct kernel_buffer what[KERNEL_MAX_BUFFERS];
+    struct dev_buf *all[KERNEL_MAX_BUFFERS];
     uint64_t addresses[KERNEL_MAX_BUFFERS];
-    size_t bytes[KERNEL_MAX_BUFFERS];
-    size_t count;
 };
 
 static void buffers_free(struct buffers *buffers) {
-    for (size_t i = 0; i < buffers->count; i++)
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++)
         buffer_free(buffers->all[i]);
     *buffers = (struct buffers){0};
 }
 
-/* Poisoned, but for x; bytes[] is set. */
-static status_t buffers_fill(struct buffers *out, struct loaded_kernel *lk, const void *x) {
+static size_t tensor_bytes(const struct tensor *t) {
+    return t->count * t->type->size;
+}
+
+/* Poisoned, but for the inputs. */
+static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
+                            const struct kernel_io *io, const struct tensor_block *inputs) {
     status_t st = OK;
-    for (size_t count = kernel_buffer_count(lk->kernel); out->count < count; out->count++) {
-        TRY(device_alloc(&out->all[out->count], lk->dev, out->bytes[out->count]));
-        out->addresses[out->count] = buffer_address(out->all[out->count]);
+    TRY(kernel_buffers(out->what, lk->kernel, io->dims));
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
+        if (!out->what[i].name)
+            continue;
+        TRY(device_alloc(&out->all[i], lk->dev, out->what[i].bytes));
+        out->addresses[i] = buffer_address(out->all[i]);
+        if (i < BUFFER_OUTPUTS)
+            TRY(buffer_write(out->all[i], inputs->tensors[i].data, out->what[i].bytes));
     }
-    TRY(buffer_write(out->all[BUFFER_X], x, out->bytes[BUFFER_X]));
 done:
     return st;
 }
 
 static void add_fault(struct dev_run *run, const struct kernel *k, enum dev_fault_kind kind,
-                      const char *why, size_t buffer) {
+                      const char *why, const char *buffer) {
     run->fault_total++;
     if (run->fault_count == DEV_MAX_FAULTS)
         return;
@@ -40,32 +48,52 @@ static void add_fault(struct dev_run *run, const struct kernel *k, enum dev_faul
     *fault = (struct dev_fault){.kind = kind};
     snprintf(fault->kernel, sizeof fault->kernel, "%s", k->name);
     snprintf(fault->text, sizeof fault->text, "%.64s wrote %s %.64s: %s", k->name,
-             kind == FAULT_GUARD ? "outside buffer" : "to its input", kernel_buffer_name(k, buffer), why);
+             kind == FAULT_GUARD ? "outside buffer" : "to its input", buffer, why);
 }
 
 static status_t check_guards(struct dev_run *last, const struct kernel *k,
                              const struct buffers *buffers) {
     status_t st = OK;
-    for (size_t i = 0; i < buffers->count; i++) {
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
         bool intact;
+        if (!buffers->all[i])
+            continue;
         TRY(buffer_guards(&intact, buffers->all[i]));
         if (!intact)
-            add_fault(last, k, FAULT_GUARD, "its guard bytes changed", i);
+            add_fault(last, k, FAULT_GUARD, "its guard bytes changed", buffers->what[i].name);
     }
 done:
     return st;
 }
 
-/* x is the caller's: a kernel that changes it breaks whoever reads it next. */
+/* An input is the caller's: a kernel that changes it breaks whoever reads it next. */
 static status_t check_input(struct dev_run *last, const struct kernel *k,
-                            const struct buffers *buffers, const void *x, size_t x_bytes) {
-    void *now = malloc(x_bytes ? x_bytes : 1);
+                            const struct buffers *buffers, const struct tensor *input, size_t i) {
+    size_t bytes = tensor_bytes(input);
+    void *now = malloc(bytes ? bytes : 1);
     if (!now)
         return FAIL(ERR_NOMEM, "no memory to read the input back");
-    status_t st = buffer_read(now, buffers->all[BUFFER_X], x_bytes);
-    if (st == OK && memcmp(now, x, x_bytes) != 0)
-        add_fault(last, k, FAULT_INPUT, "its contents changed", BUFFER_X);
+    status_t st = buffer_read(now, buffers->all[i], bytes);
+    if (st == OK && memcmp(now, input->data, bytes) != 0)
+        add_fault(last, k, FAULT_INPUT, "its contents changed", buffers->what[i].name);
     free(now);
+    return st;
+}
+
+/* After a sequence that completed: what it left outside its outputs, and the outputs. */
+static status_t collect(struct dev_run *last, const struct kernel *k, const struct buffers *buffers,
+                        const struct tensor_block *inputs, const struct tensor_block *outputs) {
+    status_t st = OK;
+    TRY(check_guards(last, k, buffers));
+    for (size_t i = 0; i < OP_MAX_INPUTS; i++)
+        if (inputs->tensors[i].type)
+            TRY(check_input(last, k, buffers, &inputs->tensors[i], i));
+    for (size_t i = 0; i < OP_MAX_OUTPUTS; i++) {
+        const struct tensor *t = &outputs->tensors[i];
+        if (t->type)
+            TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
+    }
+done:
     return st;
 }
 
@@ -76,14 +104,18 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
     const char *refusal = kernel_refuses(k, io->dims);
     struct buffers buffers = {0};
     struct bound_kernel bound = {0};
+    struct tensor_block inputs, outputs;
     bool completed = true;
 
     result->run_count = 0;
     if (refusal)
         return FAIL(ERR_USAGE, "%s: %s", k->name, refusal);
-    TRY(kernel_buffer_sizes(buffers.bytes, k, io->dims));
-    memset(io->y, 0xff, buffers.bytes[BUFFER_Y]);
-    TRY(buffers_fill(&buffers, lk, io->x));
+    TRY(kernel_inputs(&inputs, k, io->dims, (void *)io->x)); /* only read */
+    TRY(kernel_outputs(&outputs, k, io->dims, io->y));
+    for (size_t i = 0; i < OP_MAX_OUTPUTS; i++)
+        if (outputs.tensors[i].type)
+            memset(outputs.tensors[i].data, 0xff, tensor_bytes(&outputs.tensors[i]));
+    TRY(buffers_new(&buffers, lk, io, &inputs));
     TRY(kernel_bind(&bound, lk, io->dims, buffers.addresses));
     for (size_t i = 0; completed && i < bound.launch_count; i++) {
         struct dev_run *run = &result->runs[i];
@@ -93,12 +125,8 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
         result->run_count = i + 1;
         completed = run->completed;
     }
-    if (completed) {
-        struct dev_run *last = &result->runs[result->run_count - 1];
-        TRY(check_guards(last, k, &buffers));
-        TRY(check_input(last, k, &buffers, io->x, buffers.bytes[BUFFER_X]));
-        TRY(buffer_read(io->y, buffers.all[BUFFER_Y], buffers.bytes[BUFFER_Y]));
-    }
+    if (completed)
+        TRY(collect(&result->runs[result->run_count - 1], k, &buffers, &inputs, &outputs));
 done:
     bound_kernel_clear(&bound);
     buffers_free(&buffers);

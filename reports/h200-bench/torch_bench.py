@@ -10,6 +10,7 @@ waited for, after 3 calls to warm up; median; random normal inputs; buffers take
 what is touched is at least four times the L2 cache.
 """
 import json
+import re
 import sys
 
 import torch
@@ -20,19 +21,21 @@ DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 def rope(x, cos, sin):
-    """What models do: x cos + rotate_half(x) sin, one head row per token."""
+    """What models write: x cos + rotate_half(x) sin, with cos and sin of all tokens ready."""
     half = x.shape[-1] // 2
     turned = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
     return x * cos + turned * sin
 
 
-def op_of(name, rows, cols, dtype):
-    """A function of x, or None for an op that PyTorch has no single call for."""
+def op_of(name, shape, dtype):
+    """A function of x, or None for an op that is not in the list."""
+    cols = shape[-1]
+
     def like(*shape):
         return torch.randn(*shape, device="cuda").to(dtype)
 
     if name == "rope":
-        cos, sin = like(rows, cols), like(rows, cols)
+        cos, sin = like(shape[0], 1, cols), like(shape[0], 1, cols)
         return lambda x: rope(x, cos, sin)
     if name in ("layernorm", "rmsnorm"):
         weight, bias = like(cols), like(cols)
@@ -65,15 +68,20 @@ def timed(call, inputs):
     return run(count, WARM_UP)[count // 2]
 
 
-def measure(name, dtype, rows, cols, useful):
-    call = op_of(name, rows, cols, dtype)
+def measure(name, dtype, shape, useful):
+    call = op_of(name, shape, dtype)
     if call is None:
         return None
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     sets = min(WARM_UP + SAMPLES, 4 * cache // useful + 1)
-    inputs = [torch.randn(rows, cols, device="cuda").to(dtype) for _ in range(sets)]
+    inputs = [torch.randn(*shape, device="cuda").to(dtype) for _ in range(sets)]
     with torch.no_grad():
         return timed(call, inputs)
+
+
+def extents(shape):
+    """(4, 33) of "4x33"; (8, 2, 64) of "rows=8,heads=2,head_dim=64"."""
+    return tuple(int(n) for n in re.findall(r"\d+", shape))
 
 
 def copy_rate():
@@ -90,12 +98,12 @@ def main(path):
     for kernel in kernels:
         for row in kernel["bench"]:
             if "bytes" in row:
-                wanted[kernel["op"], kernel["dtype"], *row["shape"]] = row["bytes"]
+                wanted[kernel["op"], kernel["dtype"], row["shape"]] = row["bytes"]
     before, rows = copy_rate(), []
-    for (name, dtype, r, c), useful in sorted(wanted.items()):
-        seconds = measure(name, DTYPES[dtype.split("->")[0]], r, c, useful)
+    for (name, dtype, shape), useful in sorted(wanted.items()):
+        seconds = measure(name, DTYPES[dtype.split("->")[0]], extents(shape), useful)
         if seconds is not None:
-            rows.append({"op": name, "dtype": dtype, "shape": [r, c], "seconds": seconds,
+            rows.append({"op": name, "dtype": dtype, "shape": shape, "seconds": seconds,
                          "rate": useful / seconds})
     copy = max(before, copy_rate())
     json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(),

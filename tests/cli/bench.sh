@@ -21,6 +21,12 @@ awk '$1 == "softmax_warp_f32" { exit !($4 > 0 && $5 > $4 && $5 <= 32 * $4) } END
 run 0 bench -k softmax_fused_f32
 [ "$(grep -c '^softmax_fused_f32' out)" -eq 3 ] || fail "expected three shapes: $(cat out)"
 
+# Ops of more than one matrix; a shape goes to the kernels that have its dimensions.
+run 0 bench -k 'rope_vector_f16' -k 'rmsnorm_registers_f16' --shape rows=3,heads=2,head_dim=64 --shape 4x96
+has out '^rope_vector_f16 +rows=3,heads=2,head_dim=64 +1548 '
+has out '^rmsnorm_registers_f16 +4x96 +1728 +[0-9]+ +[0-9]+ +[0-9.]+ +1\.'
+[ "$(wc -l <out)" -eq 3 ] || fail "expected two rows: $(cat out)"
+
 # JSON, and beside what a gate found.
 run 0 bench -k softmax_warp_f32 --shape 2x64 --json
 has out '"warp_insns": [1-9][0-9]*,'
@@ -47,13 +53,13 @@ run 1 bench --manifest long.yaml --shape 3x33
 has out '^longer_than_its_rows +3x33 +FAIL: .* past the end of a buffer'
 
 refused 2 "--shape '4'" bench --shape 4
-refused 2 "--shape '0x4'" bench --shape 0x4
+refused 2 "--shape 'rows=4,heads=2'" bench -k 'softmax_*' --shape rows=4,heads=2
 refused 2 "matches none" bench -k 'no_such_*'
 refused 2 "unexpected argument 'softmax'" bench softmax
 refused 2 "gpu" bench -d gpu
 refused 2 "--beside" bench --beside
 refused 2 "no_such.json" bench --beside no_such.json
-echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": [1], "seconds": 1}]}' >bad.json
+echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": 1, "seconds": 1}]}' >bad.json
 refused 2 "bad.json: rows[0]" bench --beside bad.json
 echo '[' >bad.json
 refused 2 "bad.json:" bench --beside bad.json
@@ -61,7 +67,7 @@ refused 2 "bad.json:" bench --beside bad.json
 # Times: the copy moves 16 bytes in and 16 out per vector at 1 TB/s, every other block takes 1 us.
 LD_LIBRARY_PATH=$FAKE_CUDA
 export LD_LIBRARY_PATH
-echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": [1024, 1024], "seconds": 512e-6}]}' >torch.json
+echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": "1024x1024", "seconds": 512e-6}]}' >torch.json
 run 0 bench -d cuda:0 -k softmax_online_f32 --shape 1024x1024 --shape 4x64 --beside torch.json
 has out '^softmax_online_f32 +1024x1024 +8388608 +1024\.0 +8 +0\.008 +0\.0 +16 +0\.50$'
 has out '^softmax_online_f32 +4x64 +2048 +4\.0 +1 +0\.001 +0\.0$'

@@ -124,6 +124,19 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
     return OK;
 }
 
+/* Fakes are of ops without options. */
+status_t kernel_options(struct op_options *out, const struct kernel *kernel,
+                        struct case_dims dims) {
+    (void)kernel, (void)dims;
+    *out = (struct op_options){0};
+    return OK;
+}
+
+bool kernel_same_options(const struct kernel *a, const struct kernel *b) {
+    (void)a, (void)b;
+    return true;
+}
+
 status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
                     const struct kernel_io *io) {
     const struct fake *fake = (const struct fake *)lk->kernel;

@@ -73,7 +73,7 @@ static void plans(void **state) {
     /* every item can be made, and its line names it */
     struct test_case c;
     char line[CASE_LINE_SIZE], wanted[CASE_LINE_SIZE];
-    CHECK_OK(plan_case(&c, &quick.items[3], &dtypes[DT_F32]));
+    CHECK_OK(plan_case(&c, &quick.items[3], &fake.kernel));
     check_line(line, sizeof line, CHECK_ORDER, &c);
     snprintf(wanted, sizeof wanted, "--order --fill %s --shape %zux%zu --seed %llu", c.fill->name,
              c.dims.rows, c.dims.cols, (unsigned long long)c.seed);

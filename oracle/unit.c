@@ -1,0 +1,130 @@
+/* oracle/unit.c - one output row of a case, and all that it depends on, as exact values. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/size.h"
+#include "oracle/op_impl.h"
+
+status_t op_unit_init(struct op_unit *u, const struct op *op, const struct op_case *c) {
+    size_t bytes;
+    *u = (struct op_unit){.op = op, .c = *c};
+    u->row.empty_row = c->empty_row;
+    if (!size_mul(&bytes, op->unit_room(&u->c), sizeof *u->memory) ||
+        !(u->memory = malloc(bytes ? bytes : 1)))
+        return FAIL(ERR_NOMEM, "oracle: no memory for one row of %s", op->name);
+    return OK;
+}
+
+void op_unit_at(struct op_unit *u, size_t index) {
+    u->op->unit(u, index);
+}
+
+void op_unit_clear(struct op_unit *u) {
+    free(u->memory);
+    *u = (struct op_unit){0};
+}
+
+/* ---- matrices -------------------------------------------------------------------------------- */
+
+enum { IN_X };
+
+size_t matrix_room(const struct op_case *c) {
+    return c->dims.cols;
+}
+
+void matrix_unit(struct op_unit *u, size_t index) {
+    size_t cols = u->c.dims.cols;
+    tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    u->row.x = u->memory;
+    u->row.cols = cols;
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+enum { IN_NORM_W = 1, IN_NORM_B };
+
+size_t norm_room(const struct op_case *c) {
+    return 3 * c->dims.cols;
+}
+
+/* A vector that all units share, read once it is there; NULL if the case has none. */
+static const double *shared(double *room, const struct tensor *t, size_t n) {
+    if (!t->type)
+        return NULL;
+    tensor_row(room, t, 0, n);
+    return room;
+}
+
+void norm_unit(struct op_unit *u, size_t index) {
+    size_t cols = u->c.dims.cols;
+    struct norm_row *n = &u->own.norm;
+    tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    *n = (struct norm_row){.x = u->memory,
+                           .cols = cols,
+                           .weight = shared(u->memory + cols, &u->c.in[IN_NORM_W], cols),
+                           .bias = shared(u->memory + 2 * cols, &u->c.in[IN_NORM_B], cols),
+                           .eps = u->c.options.eps,
+                           .contract = u->c.options.contract,
+                           .rounded = u->c.options.rounded};
+    u->row.norm = n;
+    u->row.cols = cols;
+}
+
+status_t layernorm_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    return layernorm_enclose(out, row->norm);
+}
+
+status_t rmsnorm_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    return rmsnorm_enclose(out, row->norm);
+}
+
+status_t layernorm_row_budget(double *budget, const struct oracle_row *row,
+                              const struct enclosure *want, const struct numerics *numerics) {
+    return layernorm_budget(budget, row->norm, want, numerics);
+}
+
+status_t rmsnorm_row_budget(double *budget, const struct oracle_row *row,
+                            const struct enclosure *want, const struct numerics *numerics) {
+    return rmsnorm_budget(budget, row->norm, want, numerics);
+}
+
+/* ---- rope ------------------------------------------------------------------------------------ */
+
+enum { IN_ROPE_POSITIONS = 1 };
+
+size_t rope_room(const struct op_case *c) {
+    return c->dims.head_dim;
+}
+
+void rope_unit(struct op_unit *u, size_t index) {
+    size_t head_dim = u->c.dims.head_dim, token = index / u->c.dims.heads;
+    struct rope_row *r = &u->own.rope;
+    tensor_row(u->memory, &u->c.in[IN_X], index * head_dim, head_dim);
+    *r = (struct rope_row){.x = u->memory,
+                           .head_dim = head_dim,
+                           .rotary_dim = u->c.options.rotary_dim,
+                           .layout = u->c.options.layout,
+                           .position = tensor_get(&u->c.in[IN_ROPE_POSITIONS], token),
+                           .base = u->c.options.base};
+    u->row.rope = r;
+    u->row.cols = head_dim;
+}
+
+const char *rope_refuses(const struct case_dims *dims, const struct op_options *options) {
+    static _Thread_local char reason[96];
+    if (options->rotary_dim % 2 == 0 && options->rotary_dim <= dims->head_dim)
+        return NULL;
+    snprintf(reason, sizeof reason,
+             "rotary_dim = %zu: expected an even number, at most head_dim = %zu",
+             options->rotary_dim, dims->head_dim);
+    return reason;
+}
+
+status_t rope_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    return rope_enclose(out, row->rope);
+}
+
+status_t rope_row_budget(double *budget, const struct oracle_row *row, const struct enclosure *want,
+                         const struct numerics *numerics) {
+    return rope_budget(budget, row->rope, want, numerics);
+}
