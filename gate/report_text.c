@@ -83,6 +83,12 @@ void report_text(FILE *to, const struct gate_report *r) {
                     "\nnote: %s: %u unsuffixed mul + add pairs may or may not be fused: its bits "
                     "hold for this device only\n",
                     r->kernels[i].kernel->name, r->kernels[i].ambiguous);
+    for (size_t i = 0; i < r->count; i++)
+        if (r->kernels[i].kernel->rounding == ROUNDING_RN)
+            fprintf(to,
+                    "\nnote: %s: `.rn` was written onto what had no rounding: its verdict holds for "
+                    "a build without contraction\n",
+                    r->kernels[i].kernel->name);
     struct tally tally = {0};
     char decided[256];
     for (size_t i = 0; i < r->count; i++)
