@@ -100,10 +100,13 @@ static status_t plan_suite(struct bench *b, const struct kernel *k) {
     size_t first = b->report->count;
     struct case_dims dims = {0};
     for (; shape && shape->rows; shape++) {
-        size_t bytes, results;
-        TRY(sizes_at(&bytes, &results, k, *shape));
+        size_t bytes, results, more_bytes, more_results;
         dims = *shape;
-        dims.rows = bench_suite_rows(bytes, results, device_info(b->dev)->timed);
+        TRY(sizes_at(&bytes, &results, k, dims));
+        dims.rows = 2; /* what one row takes: not the weights, which all rows share */
+        TRY(sizes_at(&more_bytes, &more_results, k, dims));
+        dims.rows = bench_suite_rows(more_bytes - bytes, more_results - results,
+                                     device_info(b->dev)->timed);
         refusal = kernel_refuses(k, dims);
         if (!refusal)
             TRY(add_row(b, k, dims, NULL));

@@ -65,8 +65,8 @@ echo '[' >bad.json
 refused 2 "bad.json:" bench --beside bad.json
 
 # Times: the copy moves 16 bytes in and 16 out per vector at 1 TB/s, every other block takes 1 us.
-LD_LIBRARY_PATH=$FAKE_CUDA
-export LD_LIBRARY_PATH
+ASSAY_LIBCUDA=$FAKE_CUDA
+export ASSAY_LIBCUDA
 echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": "1024x1024", "seconds": 512e-6}]}' >torch.json
 run 0 bench -d cuda:0 -k softmax_online_f32 --shape 1024x1024 --shape 4x64 --beside torch.json
 has out '^softmax_online_f32 +1024x1024 +8388608 +1024\.0 +8 +0\.008 +0\.0 +16 +0\.50$'
