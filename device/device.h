@@ -82,7 +82,7 @@ struct dev_entry {
  */
 MUST_CHECK status_t device_load(struct dev_image **out, struct device *dev, const char *label,
                                 const void *text, size_t size);
-void image_unload(struct dev_image *image);
+void image_unload(struct dev_image *image); /* NULL is fine */
 size_t image_entry_count(const struct dev_image *image);
 const struct dev_entry *image_entry(const struct dev_image *image, size_t i);
 const struct dev_entry *image_find(const struct dev_image *image, const char *name); /* or NULL */
@@ -91,7 +91,7 @@ const struct dev_entry *image_find(const struct dev_image *image, const char *na
 
 /* size may be 0.  The contents are poison (0xff) and count as never written. */
 MUST_CHECK status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size);
-void buffer_free(struct dev_buf *buf);
+void buffer_free(struct dev_buf *buf); /* NULL is fine */
 size_t buffer_size(const struct dev_buf *buf);
 uint64_t buffer_address(const struct dev_buf *buf); /* what a kernel gets as its pointer */
 MUST_CHECK status_t buffer_write(struct dev_buf *buf, const void *src, size_t size); /* from byte 0 */

@@ -111,6 +111,8 @@ status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size) {
 }
 
 void buffer_free(struct dev_buf *buf) {
+    if (!buf)
+        return;
     fake.buffers--;
     free(buf->bytes);
     free(buf);

@@ -65,6 +65,8 @@ static bool is_launched(const char *image, const char *entry) {
 
 static void check_entries(const char *path, const char *text) {
     size_t count = 0;
+    if (strstr(path, "/bench/")) /* no subject: `assay bench` launches it */
+        return;
     for (const char *p = strstr(text, ".entry "); p; p = strstr(p + 1, ".entry ")) {
         char name[128];
         assert_int_equal(sscanf(p, ".entry %127[^(]", name), 1);
