@@ -7,6 +7,7 @@
 
 #include "base/size.h"
 #include "oracle/outward.h"
+#include "oracle/simd_within.h"
 #include "oracle/tier_impl.h"
 
 /* ---- which loops this machine runs ------------------------------------------------------------ */
@@ -22,23 +23,33 @@ static bool has_v4(void) {
            __builtin_cpu_supports("avx512vl");
 }
 
-static const struct row_simd *pick_level(void) {
+/* 2, 3 or 4. */
+static int pick_level(void) {
     const char *wanted = getenv("ASSAY_ISA");
     if (has_v4() && (!wanted || strcmp(wanted, "v4") == 0))
-        return &row_simd_v4;
+        return 4;
     if (has_v3() && (!wanted || strcmp(wanted, "v2") != 0))
-        return &row_simd_v3;
-    return &row_simd_v2;
+        return 3;
+    return 2;
 }
 
 /* Asked for several times a row; every thread finds the same answer. */
-const struct row_simd *row_simd(void) {
-    static const struct row_simd *_Atomic level;
-    const struct row_simd *known = level;
+static int level(void) {
+    static _Atomic int level;
+    int known = level;
     if (!known)
         level = known = pick_level();
     return known;
 }
+
+#define OF_LEVEL(name)                                                                     \
+    const struct name *name(void) {                                                        \
+        static const struct name *const by_level[] = {&name##_v2, &name##_v3, &name##_v4}; \
+        return by_level[level() - 2];                                                      \
+    }
+
+OF_LEVEL(row_simd)
+OF_LEVEL(within_simd)
 
 /* ---- tier 0 ----------------------------------------------------------------------------------- */
 

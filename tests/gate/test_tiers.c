@@ -99,10 +99,11 @@ static void compare_verdicts(struct trial *t, const char *what) {
     CHECK_OK(judge_output(&quick, &t->fake.kernel, &t->c, &tiers, t->y));
     CHECK_OK(judge_output(&slow, &t->fake.kernel, &t->c, &t->truth, t->y));
     /* A row that passed at one look has a lower bound for its budget: half of it beside a power of
-     * two, where a rounding's step may be the one below. */
+     * two, where a rounding's step may be the one below.  Its errors are good to 2^-41 of a result,
+     * which is 2^-16 of the least budget that a rounded result can have. */
     double over = quick.verdict == VERDICT_PASS ? 2.01 : 1.001;
-    bool rho_agrees =
-        quick.max_rho >= slow.max_rho * (1 - 1e-9) && quick.max_rho <= slow.max_rho * over + 1e-5;
+    bool rho_agrees = quick.max_rho >= slow.max_rho * (1 - 1e-9) &&
+                      quick.max_rho <= slow.max_rho * over + 0x1p-15;
     if (quick.verdict != slow.verdict || !rho_agrees) {
         print_error("%s: the tiers say %s, rho %.12g (%s), MPFR %s, rho %.12g (%s)\n", what,
                     verdict_name(quick.verdict), quick.max_rho, quick.reason,

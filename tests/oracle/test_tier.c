@@ -271,9 +271,9 @@ static void the_common_path_is_sharp(void **state) {
               c.x[j], c.budget[j]);
         seen++;
         if (a->rescale == RESCALE_NONE && within_at(&c, j, 0)) /* covered at all */
-            sharp += within_at(&c, j, 1 - 0x1p-17) && within_at(&c, j, -1 + 0x1p-17);
+            sharp += within_at(&c, j, 1 - 0x1p-15) && within_at(&c, j, -1 + 0x1p-15);
     }
-    print_message("%zu elements, %zu of them decided to 2^-17 of their budget\n", seen, sharp);
+    print_message("%zu elements, %zu of them decided to 2^-15 of their budget\n", seen, sharp);
     CHECK(sharp * 2 > seen, "the lower bound is far from the budget: %zu of %zu", sharp, seen);
 }
 
