@@ -84,6 +84,17 @@ INLINE vd larger(vd a, vd b) {
 #endif
 }
 
+/* a < b ? a : b */
+INLINE vd smaller(vd a, vd b) {
+#if defined __AVX512F__
+    return (vd)_mm512_min_pd((__m512d)a, (__m512d)b);
+#elif defined __AVX2__
+    return (vd)_mm256_min_pd((__m256d)a, (__m256d)b);
+#else
+    return (vd)_mm_min_pd((__m128d)a, (__m128d)b);
+#endif
+}
+
 INLINE vd magnitude(vd v) {
     return (vd)((vi)v & all_bits(INT64_MAX));
 }

@@ -9,7 +9,7 @@
 #include <float.h>
 
 #include "oracle/outward.h"
-#include "oracle/simd.h"
+#include "oracle/simd_exp.h"
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
@@ -89,39 +89,7 @@ static struct row_scan scan(const double *x, size_t n) {
     return (struct row_scan){largest(max), 0, 0, 0};
 }
 
-/* ---- exp ------------------------------------------------------------------------------------- */
-
-/* ln 2 in two parts: 42 bits, so that k times it is exact for |k| < 2^11, and the rest. */
-#define LN2_HI 0x1.62e42fefa38p-1
-#define LN2_LO 0x1.ef35793c7673p-45
-
-/* e^(x - max) for x <= max, 0 below FAR. */
-INLINE vd exp_shifted(vd x, vd max, vi *far) {
-    vd z = x - max, part = z - x;
-    vd tail = (x - (z - part)) + (-max - part); /* z + tail = x - max exactly */
-    *far = z < all(FAR);
-
-    vd shifted = mul_add(z, all(LOG2E), all(MAGIC)), k = shifted - all(MAGIC);
-    vd high = mul_add(k, all(-LN2_HI), z); /* exact */
-    vd low = mul_add(k, all(-LN2_LO), tail);
-    vd r = high + low, rest = (high - r) + low;
-
-    /* Taylor to r^13, |r| < 0.3466 */
-    vd q = all(1.0 / 6227020800);
-    q = mul_add(r, q, all(1.0 / 479001600));
-    q = mul_add(r, q, all(1.0 / 39916800));
-    q = mul_add(r, q, all(1.0 / 3628800));
-    q = mul_add(r, q, all(1.0 / 362880));
-    q = mul_add(r, q, all(1.0 / 40320));
-    q = mul_add(r, q, all(1.0 / 5040));
-    q = mul_add(r, q, all(1.0 / 720));
-    q = mul_add(r, q, all(1.0 / 120));
-    q = mul_add(r, q, all(1.0 / 24));
-    q = mul_add(r, q, all(1.0 / 6));
-    q = mul_add(r, q, all(0.5));
-    vd e = all(1) + (r + mul_add(r * r, q, rest));
-    return only(~*far, scale_by(e, shifted));
-}
+/* ---- exponentials ----------------------------------------------------------------------------- */
 
 static struct row_sum exps(double *e, size_t *far, const double *x, size_t n, double max) {
     struct lanes a = {{-1}, {0}, {0}};

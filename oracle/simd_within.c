@@ -2,30 +2,7 @@
 #include "oracle/simd_within.h"
 
 #include "oracle/bounds.h"
-#include "oracle/simd.h"
-#include "oracle/simd_row.h"
-
-/* ---- exp --------------------------------------------------------------------------------------- */
-
-#define LN2 0x1.62e42fefa39efp-1
-
-/* e^z for z <= 0, 0 below FAR.  One part of ln 2, Taylor to r^11: QUICK_ERROR. */
-INLINE vd exp_quick(vd z) {
-    vd shifted = mul_add(z, all(LOG2E), all(MAGIC)), k = shifted - all(MAGIC);
-    vd r = mul_add(k, all(-LN2), z);
-    vd q = all(1.0 / 39916800);
-    q = mul_add(r, q, all(1.0 / 3628800));
-    q = mul_add(r, q, all(1.0 / 362880));
-    q = mul_add(r, q, all(1.0 / 40320));
-    q = mul_add(r, q, all(1.0 / 5040));
-    q = mul_add(r, q, all(1.0 / 720));
-    q = mul_add(r, q, all(1.0 / 120));
-    q = mul_add(r, q, all(1.0 / 24));
-    q = mul_add(r, q, all(1.0 / 6));
-    q = mul_add(r, q, all(0.5));
-    q = mul_add(r, q, all(1));
-    return where(is_least(z, all(FAR)), scale_by(mul_add(r, q, all(1)), shifted));
-}
+#include "oracle/simd_exp.h"
 
 /* ---- what a kernel's exponentials may be off ------------------------------------------------------ */
 

@@ -11,9 +11,6 @@
 
 #include "oracle/enclosure.h"
 
-/* |computed e^(x - m) - e^(x - m)| <= QUICK_ERROR e^(x - m) for FAR <= x - m <= 0; exact at 0. */
-#define QUICK_ERROR 0x1p-42
-
 /* What the lower bound on softmax's budgets needs of the kernel's numerics and of the row. */
 struct softmax_terms {
     double max, folded; /* folded: RN(max * log2(e) in f32) */

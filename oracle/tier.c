@@ -7,6 +7,7 @@
 
 #include "base/size.h"
 #include "oracle/outward.h"
+#include "oracle/simd_attention.h"
 #include "oracle/simd_within.h"
 #include "oracle/tier_impl.h"
 
@@ -50,6 +51,7 @@ static int level(void) {
 
 OF_LEVEL(row_simd)
 OF_LEVEL(within_simd)
+OF_LEVEL(attention_simd)
 
 /* ---- tier 0 ----------------------------------------------------------------------------------- */
 
