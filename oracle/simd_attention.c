@@ -25,6 +25,8 @@ INLINE void block(double *c1, double *c2, size_t c_stride, const double *a1, con
             t[r][h] = fresh ? all(0) : load(c2 + (size_t)r * c_stride + h * LANES, LANES, 0);
         }
     for (size_t i = 0; i < inner; i++, b += WIDTH) {
+        __builtin_prefetch(b + 8 * WIDTH);
+        __builtin_prefetch(b + 8 * WIDTH + LANES);
         vd left = load(b, LANES, 0), right = load(b + LANES, LANES, 0);
         vd left_size = magnitude(left), right_size = magnitude(right);
         for (int r = 0; r < rows; r++) {

@@ -11,7 +11,7 @@
 #define U 0x1p-53
 #define LOST_WEIGHT 0x1p-800 /* a weight below FAR, whatever its logit is off: simd_attention.h */
 
-#define GROUP ((size_t)8) /* rows at a time */
+#define GROUP ((size_t)16) /* rows at a time */
 
 struct batch {
     const struct attention_simd *simd;
