@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "oracle/outward.h"
 #include "oracle/simd_attention.h"
+#include "oracle/simd_norm.h"
 #include "oracle/simd_wide.h"
 #include "oracle/simd_within.h"
 #include "oracle/tier_impl.h"
@@ -54,6 +55,7 @@ OF_LEVEL(row_simd)
 OF_LEVEL(within_simd)
 OF_LEVEL(attention_simd)
 OF_LEVEL(wide_simd)
+OF_LEVEL(norm_simd)
 
 /* ---- tier 0 ----------------------------------------------------------------------------------- */
 
