@@ -8,6 +8,7 @@
 #define ORACLE_SIMD_DD_H
 
 #include "oracle/simd_exp.h"
+#include "oracle/simd_wide.h"
 
 struct dd {
     vd hi, lo;
@@ -78,6 +79,14 @@ INLINE struct dd dd_of(double hi, double lo) {
 
 INLINE struct dd dd_negative(struct dd x) {
     return (struct dd){all(0) - x.hi, all(0) - x.lo};
+}
+
+/* The lanes of a sum: LANES times 3 u^2 of their magnitudes. */
+INLINE struct pair dd_total(struct dd v) {
+    struct dd sum = {all(v.hi[0]), all(v.lo[0])};
+    for (int l = 1; l < LANES; l++)
+        sum = dd_add(sum, (struct dd){all(v.hi[l]), all(v.lo[l])});
+    return (struct pair){sum.hi[0], sum.lo[0]};
 }
 
 /* ---- exp --------------------------------------------------------------------------------------- */

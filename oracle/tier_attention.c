@@ -14,6 +14,7 @@
 #include "base/size.h"
 #include "oracle/attention_impl.h"
 #include "oracle/outward.h"
+#include "oracle/simd_wide.h"
 #include "oracle/tier_attention_impl.h"
 
 #define KEYS_AT_ONCE ((size_t)256)
@@ -245,25 +246,119 @@ static status_t enclose_f64(struct enclosure *o, struct enclosure *lse, bool *gi
     return OK;
 }
 
+/* ---- double-double ----------------------------------------------------------------------------- */
+
+/* o of a row whose weights are hi + lo, each off by eps. */
+static void columns_dd(struct enclosure *o, struct batch *b, const double *hi, const double *lo,
+                       const double *eps, const struct wide_weights *w, double off, double low) {
+    const struct wide_attention_simd *simd = wide_attention_simd();
+    const size_t width = b->simd->width;
+    const double gamma = ((double)b->padded + 4) * 0x1p-104;
+    const double lost = (double)b->padded * b->largest * LOST_WEIGHT;
+    double *sum = b->o, *rest = b->o + b->columns; /* rows 0 and 1 of the group */
+    for (size_t c = 0; c < b->columns; c += width) {
+        double *half = b->size + c;
+        simd->values(sum + c, rest + c, half, hi, lo, eps, b->v + c * b->padded, b->padded, gamma);
+        for (size_t i = 0; i < width; i++) {
+            double q = fabs(sum[c + i] / w->size.hi);
+            half[i] = (half[i] + q * off) / low * (1 + 0x1p-18) + 0x1p-100 * q + lost;
+        }
+        size_t n = b->value_dim - c < width ? b->value_dim - c : width;
+        simd->quotients(o + c, sum + c, rest + c, half, w->size, n);
+    }
+}
+
+/* log of size +- off, plus top. */
+static struct enclosure lse_dd(struct pair size, double off, double top) {
+    mpfr_t lo, hi;
+    mpfr_inits2(128, lo, hi, (mpfr_ptr)0);
+    mpfr_set_d(lo, size.hi, MPFR_RNDN);
+    mpfr_set(hi, lo, MPFR_RNDN);
+    mpfr_add_d(lo, lo, add_down(size.lo, -off), MPFR_RNDD);
+    mpfr_add_d(hi, hi, add_up(size.lo, off), MPFR_RNDU);
+    mpfr_log(lo, lo, MPFR_RNDD);
+    mpfr_log(hi, hi, MPFR_RNDU);
+    mpfr_add_d(lo, lo, top, MPFR_RNDD);
+    mpfr_add_d(hi, hi, top, MPFR_RNDU);
+    struct enclosure e = enclosure_from_mpfr(lo, hi);
+    mpfr_clears(lo, hi, (mpfr_ptr)0);
+    return e;
+}
+
+/* One row; false: no answer. */
+static bool enclose_dd(struct enclosure *o, struct enclosure *lse, struct batch *b,
+                       const struct attention_row *row) {
+    const struct wide_attention_simd *simd = wide_attention_simd();
+    double *hi = b->z, *lo = b->z + b->padded, *eps = b->error; /* rows of the group */
+    const double dim = (double)b->dim;
+    if (!row_taken(b, row))
+        return false;
+    struct logit_terms t = logit_terms_of(b, row);
+    t.dot_error = (dim + 4) * (dim + 4) * 0x1p-104;
+    struct logits_found found = simd->logits(hi, lo, eps, row->q, b->k, b->padded, b->dim, &t);
+    double top = found.top;
+    if (row->sink) {
+        hi[b->keys] = *row->sink;
+        lo[b->keys] = eps[b->keys] = 0;
+        top = top < *row->sink ? *row->sink : top;
+    }
+    if (isnan(top))
+        return false;
+    if (top == -INFINITY) {
+        enclose_row(o, lse, b, 0, &(struct found){.taken = true, .empty = true});
+        return true;
+    }
+    struct wide_weights w = simd->weights(hi, lo, eps, b->padded, top);
+    double off = (w.own + ((double)b->padded + 16) * 0x1p-104 * w.size.hi) * (1 + 0x1p-18) +
+                 (double)b->padded * LOST_WEIGHT;
+    double low = w.size.hi - off;
+    if (!(w.worst <= 0x1p-24 && low > w.size.hi / 2))
+        return false;
+    columns_dd(o, b, hi, lo, eps, &w, off, low);
+    *lse = lse_dd(w.size, off, top);
+    return true;
+}
+
+/* ---- the ladder --------------------------------------------------------------------------------- */
+
+static status_t enclose_each_dd(struct enclosure *o, struct enclosure *lse, enum tier *tier,
+                                const struct attention_row *rows, size_t count) {
+    struct batch b;
+    status_t st = batch_init(&b, rows, count);
+    if (st != OK)
+        return st;
+    for (size_t r = 0; r < count; r++)
+        if (tier[r] == TIER_DD && !enclose_dd(o + r * b.value_dim, lse + r, &b, &rows[r]))
+            tier[r] = TIER_MPFR;
+    batch_clear(&b);
+    return OK;
+}
+
+static size_t asked(const enum tier *tier, size_t count, enum tier which) {
+    size_t n = 0;
+    for (size_t r = 0; r < count; r++)
+        n += tier[r] == which;
+    return n;
+}
+
 status_t attention_tier_enclose(struct enclosure *o, struct enclosure *lse, enum tier *tier,
                                 const struct attention_row *rows, size_t count) {
     bool *given = calloc(count + 1, sizeof *given);
     status_t st = OK;
     if (!given)
         return FAIL(ERR_NOMEM, "attention: no memory for %zu rows", count);
-    bool wanted = false;
-    for (size_t r = 0; r < count; r++) {
+    for (size_t r = 0; r < count; r++)
         TRY(attention_check(&rows[r]));
-        wanted |= tier[r] == TIER_F64;
-    }
-    if (wanted)
+    if (asked(tier, count, TIER_F64) > 0)
         TRY(enclose_f64(o, lse, given, rows, count));
-    for (size_t r = 0; r < count; r++) {
-        if (tier[r] == TIER_F64 && given[r])
-            continue;
-        tier[r] = TIER_MPFR;
-        TRY(attention_enclose(o + r * rows->value_dim, lse + r, &rows[r]));
-    }
+    for (size_t r = 0; r < count; r++)
+        if (tier[r] == TIER_F64 && !given[r])
+            tier[r] = TIER_DD;
+    if (asked(tier, count, TIER_DD) > 0)
+        TRY(enclose_each_dd(o, lse, tier, rows, count));
+    for (size_t r = 0; r < count; r++)
+        if (tier[r] == TIER_MPFR)
+            TRY(attention_enclose(o + r * rows->value_dim, lse + r, &rows[r]));
 done:
     free(given);
     return st;
