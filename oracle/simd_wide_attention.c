@@ -41,14 +41,18 @@ static struct logits_found logits(double *hi, double *lo, double *off, const dou
         vd size;
         struct dd z = dot(&size, q, k + i / WIDTH * WIDTH * dim + i % WIDTH, dim);
         z = dd_mul_d(z, all(t->scale));
-        vd error = size * magnitude(all(t->scale)) * all(t->dot_error) + magnitude(z.hi) * all(0x1p-104);
+        vd error =
+            size * magnitude(all(t->scale)) * all(t->dot_error) + magnitude(z.hi) * all(0x1p-104);
+        vm shown = visible(j, t);
         if (t->softcap > 0) {
             struct dd x = dd_div(z, dd_of(t->softcap, 0));
             z = dd_mul_d(hyperbolic_tangent(x), all(t->softcap));
             error += all(0x1p-95 * t->softcap);
         }
         if (t->bias) {
-            z = dd_add_d(z, load(t->bias + i, i < t->keys ? t->keys - i : 0, 0));
+            vd bias = load(t->bias + i, i < t->keys ? t->keys - i : 0, 0);
+            shown &= is_other(bias, all(-INFINITY));
+            z = dd_add_d(z, where(is_other(bias, all(-INFINITY)), bias));
             error += magnitude(z.hi) * all(0x1p-104);
         }
         if (t->alibi_slope != 0) {
@@ -56,7 +60,7 @@ static struct logits_found logits(double *hi, double *lo, double *off, const dou
             z = dd_add(z, slant);
             error += magnitude(z.hi) * all(0x1p-104);
         }
-        store(hi + i, LANES, hidden(visible(j, t), z.hi));
+        store(hi + i, LANES, hidden(shown, z.hi));
         store(lo + i, LANES, z.lo);
         store(off + i, LANES, error);
     }
