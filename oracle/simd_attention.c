@@ -154,11 +154,14 @@ INLINE struct weight_sums weights_as(double *z, double *error, const double *own
                                      bool budget) {
     vd size = all(0), ours = all(0), theirs = all(0), worst = all(0);
     for (size_t i = 0; i < n; i += LANES) {
-        vd real = load(z + i, LANES, 0) - all(top), t = larger(real, all(2 * FAR));
-        vd e = exp_quick(t), off = load(error + i, LANES, 0);
+        vd logit = load(z + i, LANES, 0), real = logit - all(top), t = larger(real, all(2 * FAR));
+        vi far;
+        vd e = budget ? exp_quick(t) : exp_shifted(logit, all(top), &far);
+        vd off = load(error + i, LANES, 0);
         vm weighs = is_above(e, all(0));
-        /* e^x - 1 <= x + x^2 on [0, 1]; QUICK_ERROR has the rest */
-        vd eps = where(weighs, mul_add(off, off, off) + all(QUICK_ERROR * (1 + 0x1p-19)));
+        /* e^x - 1 <= x + x^2 on [0, 1]; and the exponential itself */
+        const double of_exp = (budget ? QUICK_ERROR : EXP_ERROR) * (1 + 0x1p-19);
+        vd eps = where(weighs, mul_add(off, off, off) + all(of_exp));
         vm lost = is_above(off, real * all(-0x1p-4)) & ~weighs;
         worst = larger(larger(where(lost, all(INFINITY)), eps), worst);
         size += e;

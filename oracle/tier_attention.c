@@ -58,7 +58,7 @@ status_t batch_init(struct batch *b, const struct attention_row *rows, size_t co
     b->columns = round_up(b->value_dim, b->simd->width);
     size_t a, c, d, e, total;
     if (!size_mul(&a, b->padded, b->dim) || !size_mul(&c, b->padded, b->columns) ||
-        !size_mul(&d, GROUP, 2 * (b->dim + b->padded + b->columns)) ||
+        !size_mul(&d, GROUP, 2 * (b->dim + b->padded + 2 * b->columns)) ||
         !size_mul(&e, 2, b->padded) || a > SIZE_MAX / 64 || c > SIZE_MAX / 64 ||
         d > SIZE_MAX / 64 || !size_mul(&total, a + c + d + e, sizeof(double)) ||
         !(b->memory = calloc(total + 1, 1)) || !(b->odd = malloc((b->keys + 1) * sizeof *b->odd))) {
@@ -73,7 +73,9 @@ status_t batch_init(struct batch *b, const struct attention_row *rows, size_t co
     b->error = b->z + GROUP * b->padded;
     b->o = b->error + GROUP * b->padded;
     b->size = b->o + GROUP * b->columns;
-    b->own = b->size + GROUP * b->columns;
+    b->o_part = b->size + GROUP * b->columns;
+    b->size_part = b->o_part + GROUP * b->columns;
+    b->own = b->size_part + GROUP * b->columns;
     for (size_t j = 0; j < b->keys; j++)
         if (lay_out(b, j))
             b->odd[b->odd_count++] = j;
@@ -132,14 +134,23 @@ static void multiply_keys(struct batch *b, size_t first, size_t rows) {
                           b->k + j * b->dim, rows, b->dim, true);
 }
 
+/* KEYS_AT_ONCE: part by part, so that no chain of roundings is long. */
 static void multiply_values(struct batch *b, size_t rows) {
-    const size_t width = b->simd->width;
+    const size_t width = b->simd->width, results = rows * b->columns;
     for (size_t j = 0; j < b->padded; j += KEYS_AT_ONCE) {
         size_t n = b->padded - j < KEYS_AT_ONCE ? b->padded - j : KEYS_AT_ONCE;
         for (size_t c = 0; c < b->columns; c += width)
-            b->simd->products(b->o + c, b->size + c, b->columns, b->z + j, b->error + j, b->padded,
-                              b->v + c * b->padded + j * width, rows, n, j == 0);
+            b->simd->products(b->o_part + c, b->size_part + c, b->columns, b->z + j, b->error + j,
+                              b->padded, b->v + c * b->padded + j * width, rows, n, true);
+        for (size_t i = 0; i < results; i++) {
+            b->o[i] = (j == 0 ? 0 : b->o[i]) + b->o_part[i];
+            b->size[i] = (j == 0 ? 0 : b->size[i]) + b->size_part[i];
+        }
     }
+}
+
+double batch_gamma(const struct batch *b) {
+    return ((double)(KEYS_AT_ONCE + b->padded / KEYS_AT_ONCE) + 8) * U;
 }
 
 /* Row r of the group: dot products to weights.  nu == NULL: errors of our own, else of a kernel's. */
@@ -172,8 +183,8 @@ static void weigh(struct found *f, struct batch *b, const struct attention_row *
         f->gamma = grown(fmin(nu->sum_height, (double)f->visible - (row->sink == NULL)), U32);
         f->alone = w.alone;
     }
-    const double gamma = ((double)b->padded + 4) * U;
-    f->sums = b->simd->weights(z, error, b->own, b->padded, f->top, gamma, nu ? &w : NULL);
+    f->sums =
+        b->simd->weights(z, error, b->own, b->padded, f->top, batch_gamma(b), nu ? &w : NULL);
     f->off = (f->sums.own + f->sums.chain * U * f->sums.size) * (1 + 0x1p-18) +
              (double)b->padded * LOST_WEIGHT;
     f->low = f->sums.size - f->off;
