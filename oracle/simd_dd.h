@@ -99,11 +99,16 @@ INLINE struct pair dd_total(struct dd v) {
 /* 1/n! for n = 12 ... 3, where a double is not enough. */
 #define DD_TERMS 10
 static const double dd_inverse_factorial[DD_TERMS][2] = {
-    {0x1.1eed8eff8d898p-29, -0x1.2aec959e14c06p-83}, {0x1.ae64567f544e4p-26, -0x1.c062e06d1f209p-80},
-    {0x1.27e4fb7789f5cp-22, 0x1.cbbc05b4fa99ap-76},  {0x1.71de3a556c734p-19, -0x1.c154f8ddc6c00p-73},
-    {0x1.a01a01a01a01ap-16, 0x1.a01a01a01a01ap-76},  {0x1.a01a01a01a01ap-13, 0x1.a01a01a01a01ap-73},
-    {0x1.6c16c16c16c17p-10, -0x1.f49f49f49f49fp-65}, {0x1.1111111111111p-7, 0x1.1111111111111p-63},
-    {0x1.5555555555555p-5, 0x1.5555555555555p-59},   {0x1.5555555555555p-3, 0x1.5555555555555p-57},
+    {0x1.1eed8eff8d898p-29, -0x1.2aec959e14c06p-83},
+    {0x1.ae64567f544e4p-26, -0x1.c062e06d1f209p-80},
+    {0x1.27e4fb7789f5cp-22, 0x1.cbbc05b4fa99ap-76},
+    {0x1.71de3a556c734p-19, -0x1.c154f8ddc6c00p-73},
+    {0x1.a01a01a01a01ap-16, 0x1.a01a01a01a01ap-76},
+    {0x1.a01a01a01a01ap-13, 0x1.a01a01a01a01ap-73},
+    {0x1.6c16c16c16c17p-10, -0x1.f49f49f49f49fp-65},
+    {0x1.1111111111111p-7, 0x1.1111111111111p-63},
+    {0x1.5555555555555p-5, 0x1.5555555555555p-59},
+    {0x1.5555555555555p-3, 0x1.5555555555555p-57},
 };
 
 /* e^(hi + lo) for FAR <= hi <= 0, 0 below: DD_EXP_ERROR. */

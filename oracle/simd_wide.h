@@ -59,8 +59,8 @@ struct wide_attention_simd {
     void (*values)(double *hi, double *lo, double *size, const double *e_hi, const double *e_lo,
                    const double *eps, const double *v, size_t padded, double gamma);
     /* (hi + lo) / sum, off by half[c]; one panel. */
-    void (*quotients)(struct enclosure *out, const double *hi, const double *lo,
-                      const double *half, struct pair sum, size_t n);
+    void (*quotients)(struct enclosure *out, const double *hi, const double *lo, const double *half,
+                      struct pair sum, size_t n);
 };
 
 extern const struct wide_attention_simd wide_attention_simd_v2, wide_attention_simd_v3,

@@ -117,8 +117,8 @@ static void values(double *hi, double *lo, double *size, const double *e_hi, con
     }
 }
 
-static void quotients(struct enclosure *out, const double *hi, const double *lo,
-                      const double *half, struct pair sum, size_t n) {
+static void quotients(struct enclosure *out, const double *hi, const double *lo, const double *half,
+                      struct pair sum, size_t n) {
     for (size_t c = 0; c < n; c += LANES) {
         struct dd x = {load(hi + c, LANES, 0), load(lo + c, LANES, 0)};
         struct dd q = dd_div(x, dd_of(sum.hi, sum.lo));
@@ -128,5 +128,8 @@ static void quotients(struct enclosure *out, const double *hi, const double *lo,
 }
 
 const struct wide_attention_simd CAT(wide_attention_simd, ISA) = {
-    logits, weights, values, quotients,
+    logits,
+    weights,
+    values,
+    quotients,
 };

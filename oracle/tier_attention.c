@@ -183,8 +183,7 @@ static void weigh(struct found *f, struct batch *b, const struct attention_row *
         f->gamma = grown(fmin(nu->sum_height, (double)f->visible - (row->sink == NULL)), U32);
         f->alone = w.alone;
     }
-    f->sums =
-        b->simd->weights(z, error, b->own, b->padded, f->top, batch_gamma(b), nu ? &w : NULL);
+    f->sums = b->simd->weights(z, error, b->own, b->padded, f->top, batch_gamma(b), nu ? &w : NULL);
     f->off = (f->sums.own + f->sums.chain * U * f->sums.size) * (1 + 0x1p-18) +
              (double)b->padded * LOST_WEIGHT;
     f->low = f->sums.size - f->off;

@@ -16,7 +16,8 @@
 struct batch {
     const struct attention_simd *simd;
     const struct attention_row *rows;
-    size_t count, keys, padded; /* keys: the most that a row uses; padded: one more, and full panels */
+    size_t count, keys,
+        padded; /* keys: the most that a row uses; padded: one more, and full panels */
     size_t dim, value_dim, columns; /* columns: value_dim in full panels */
     double *k, *v;                  /* panels */
     double *q, *q_size;             /* GROUP x dim */

@@ -21,8 +21,8 @@ static double tensor_blocks(const struct accumulation *a, double n) {
 void weight_terms_logits(struct weight_terms *w, const struct attention_row *row,
                          const struct numerics *nu) {
     const double n = (double)row->head_dim;
-    const bool folded_scale = nu->exp == EXP_EX2_FOLDED && row->softcap == 0 &&
-                              row->bias == NULL && row->alibi_slope == 0;
+    const bool folded_scale = nu->exp == EXP_EX2_FOLDED && row->softcap == 0 && row->bias == NULL &&
+                              row->alibi_slope == 0;
     w->qk = accumulation_error(&nu->qk, n, tensor_blocks(&nu->qk, n)) * KEEP;
     w->scale_rounds = !folded_scale;
     w->tanh = (nu->tanh == TANH_FAST ? TANH_FAST_ERROR : 5 * 0x1p-25) * KEEP;

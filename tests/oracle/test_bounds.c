@@ -746,7 +746,8 @@ static void test_tighter_than_classical(void **state) {
         enclose(want, "softmax", x, COLS);
         budget_of(budget, "softmax", x, COLS, want, &nu);
         for (size_t j = 0; j < COLS; j++)
-            if (want[j].lo >= 0x1p-120) /* no floor of underflow, which the classical one leaves out */
+            if (want[j].lo >=
+                0x1p-120) /* no floor of underflow, which the classical one leaves out */
                 nearest = fmin(nearest, classical * want[j].lo / budget[j]);
         print_message("%s, %d columns over %.1f: budgets %.1f times tighter at least\n",
                       row_kind_name(kinds[k]), COLS, most - least, nearest);

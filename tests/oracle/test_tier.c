@@ -143,7 +143,8 @@ static void draw_arguments(double *x, double *max, size_t n, size_t k, struct rn
         double t = scaled_unit(rng, 0, -30, 40);
         x[i] = k % 5 == 0 ? *max - t : (float)(*max - t);
         if (k % 4 == 0) /* the ends of the reduced argument's range */
-            x[i] = *max - ((double)rng_below(rng, 865) + 0.5) * M_LN2 + (rng_unit(rng) - 0.5) * 1e-6;
+            x[i] =
+                *max - ((double)rng_below(rng, 865) + 0.5) * M_LN2 + (rng_unit(rng) - 0.5) * 1e-6;
         x[i] = fmax(fmin(x[i], *max), *max + FAR);
     }
 }
@@ -255,8 +256,8 @@ static void check_tier(const struct op *op, enum tier first, const struct oracle
             continue;
         }
         CHECK(quick[j].lo <= slow[j].lo && slow[j].hi <= quick[j].hi,
-              "%s, %s row of %zu, [%zu]: tier %s [%a, %a], MPFR [%a, %a]", op->name, what, row->cols,
-              j, tier_name(tier), quick[j].lo, quick[j].hi, slow[j].lo, slow[j].hi);
+              "%s, %s row of %zu, [%zu]: tier %s [%a, %a], MPFR [%a, %a]", op->name, what,
+              row->cols, j, tier_name(tier), quick[j].lo, quick[j].hi, slow[j].lo, slow[j].hi);
         double size = size_of(slow[j]);
         double width = quick[j].lo == quick[j].hi ? 0 : quick[j].hi - quick[j].lo;
         bool softmax = strcmp(op->name, "softmax") == 0;

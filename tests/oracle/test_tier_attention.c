@@ -87,8 +87,8 @@ static void make(struct samples *s, size_t keys, size_t dim, size_t value_dim, e
 
 static void enclose_slowly(struct samples *s) {
     for (size_t r = 0; r < s->count; r++)
-        assert_int_equal(
-            attention_enclose(s->o + r * s->row->value_dim, s->lse + r, &s->row[r]), OK);
+        assert_int_equal(attention_enclose(s->o + r * s->row->value_dim, s->lse + r, &s->row[r]),
+                         OK);
 }
 
 static bool inside(struct enclosure outer, struct enclosure inner) {
@@ -119,19 +119,20 @@ static void enclosures_contain_those_of_mpfr(enum tier first, uint64_t seed) {
         for (size_t r = 0; r < s.count; r++) {
             rows++;
             quick += tier[r] == first;
-            CHECK(inside(lse[r], s.lse[r]), "kind %d, row %zu: lse [%a, %a], MPFR [%a, %a]", kind, r,
-                  lse[r].lo, lse[r].hi, s.lse[r].lo, s.lse[r].hi);
+            CHECK(inside(lse[r], s.lse[r]), "kind %d, row %zu: lse [%a, %a], MPFR [%a, %a]", kind,
+                  r, lse[r].lo, lse[r].hi, s.lse[r].lo, s.lse[r].hi);
             for (size_t c = 0; c < value_dim; c++) {
                 struct enclosure e = o[r * value_dim + c], m = s.o[r * value_dim + c];
-                CHECK(inside(e, m), "kind %d, row %zu, [%zu]: tier %d [%a, %a], MPFR [%a, %a]", kind,
-                      r, c, tier[r], e.lo, e.hi, m.lo, m.hi);
+                CHECK(inside(e, m), "kind %d, row %zu, [%zu]: tier %d [%a, %a], MPFR [%a, %a]",
+                      kind, r, c, tier[r], e.lo, e.hi, m.lo, m.hi);
                 double scale = kind == TINY ? 0x1p-128 : 4;
                 CHECK(e.hi - e.lo <= least * scale, "kind %d: width %g", kind, e.hi - e.lo);
             }
         }
     }
     print_message("%zu of %zu rows by tier %s\n", quick, rows, tier_name(first));
-    CHECK(quick * 10 > rows * 9, "tier %s answers for %zu of %zu rows", tier_name(first), quick, rows);
+    CHECK(quick * 10 > rows * 9, "tier %s answers for %zu of %zu rows", tier_name(first), quick,
+          rows);
 }
 
 static void enclosures_of_f64_contain_those_of_mpfr(void **state) {
@@ -215,8 +216,8 @@ static void nothing_beyond_its_budget_is_within(void **state) {
         struct numerics nu = draw_numerics(&rng, &s);
         for (size_t r = 0; r < s.count; r++) {
             struct enclosure *want = s.o + r * value_dim;
-            assert_int_equal(attention_budget(budget + r * value_dim, lse_budget + r, &s.row[r], want,
-                                              s.lse + r, &nu),
+            assert_int_equal(attention_budget(budget + r * value_dim, lse_budget + r, &s.row[r],
+                                              want, s.lse + r, &nu),
                              OK);
         }
         for (int part = 0; part < 3; part++) { /* 0: the truth, 1: half a budget off, 2: beyond */
@@ -251,8 +252,8 @@ static void nothing_beyond_its_budget_is_within(void **state) {
             }
         }
     }
-    print_message("of %zu rows %zu within on the truth, %zu with one output half a budget off\n", rows,
-                  within, half);
+    print_message("of %zu rows %zu within on the truth, %zu with one output half a budget off\n",
+                  rows, within, half);
     CHECK(within * 10 > rows * 8, "%zu of %zu rows", within, rows);
     CHECK(half * 4 > rows, "%zu of %zu rows: the lower bound is far below the budget", half, rows);
 }

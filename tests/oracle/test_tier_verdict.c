@@ -97,7 +97,8 @@ static void make_attention(struct row *r, size_t number, struct rng *rng) {
     r->nu.tanh = TANH_TANHF;
     r->nu.rescales = (double)rng_below(rng, 5);
     r->nu.sum_height = (double)(1 + rng_below(rng, keys));
-    r->nu.qk = number % 2 ? (struct accumulation){0, 8, 25} : (struct accumulation){(double)dim, 0, 0};
+    r->nu.qk =
+        number % 2 ? (struct accumulation){0, 8, 25} : (struct accumulation){(double)dim, 0, 0};
     r->nu.pv = number % 2 ? r->nu.qk : (struct accumulation){(double)keys, 0, 0};
     r->nu.p_type = number % 3 ? NULL : &dtypes[DT_BF16];
     for (size_t i = 0; i < dim; i++)
@@ -204,8 +205,8 @@ static status_t budget_rope(double *out, const struct row *r, const struct enclo
 }
 
 /* Where a budget looks at the size of its own result only: at both ends, as tier_budgets. */
-static status_t budgets_at_ends(const struct subject *s, double *lo, double *hi, const struct row *r,
-                                const struct enclosure *want) {
+static status_t budgets_at_ends(const struct subject *s, double *lo, double *hi,
+                                const struct row *r, const struct enclosure *want) {
     struct enclosure end[MAX];
     if (s->budgets)
         return s->budgets(lo, hi, r, want);
@@ -297,7 +298,8 @@ static void judge(struct trial *t, const struct subject *s, enum tier first) {
             lo[t->chosen] = hi[t->chosen] = t->budget[t->chosen];
         for (size_t j = 0; j < r->n; j++) {
             if (t->state[j] == OPEN) {
-                t->state[j] = compare(r->out[j], t->got[j], want[j], lo[j], hi[j], tier == TIER_MPFR);
+                t->state[j] =
+                    compare(r->out[j], t->got[j], want[j], lo[j], hi[j], tier == TIER_MPFR);
                 t->decided[tier] += first == TIER_F64 && (t->state[j] != OPEN || tier == TIER_MPFR);
             }
             open |= t->state[j] == OPEN;
