@@ -109,6 +109,8 @@ arguments_of() {
 # What a changed file takes with it: itself, or everything that may include it.
 rebuild() {
     case $1 in
+    oracle/simd.h | oracle/simd_exp.h | oracle/simd_dd.h | oracle/simd_mask.h) # nobody else's
+        for f in $(library_sources | grep ^oracle/simd_); do compile "$f" || return 1; done ;;
     *.h) for f in $(library_sources); do compile "$f" || return 1; done ;;
     *) compile "$1" ;;
     esac
