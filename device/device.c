@@ -246,6 +246,34 @@ static status_t check_shape(const struct dev_entry *e, const struct dev_launch *
     return OK;
 }
 
+/* The cluster that the launch names, or the entry declares, or 1. */
+static status_t choose_cluster(struct dev_launch *l, const struct dev_entry *e) {
+    bool named = l->cluster[0] || l->cluster[1] || l->cluster[2];
+    bool declared = e->cluster[0] != 0;
+    unsigned long long blocks = 1;
+    if (!named && e->needs_cluster && !declared)
+        return FAIL(ERR_USAGE, "'%s' has to be launched with a cluster", e->name);
+    for (int i = 0; i < 3; i++) {
+        unsigned want = declared ? e->cluster[i] : 1;
+        if (!named)
+            l->cluster[i] = want;
+        if (named && declared && l->cluster[i] != want)
+            return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, the entry declares %u", e->name,
+                        "xyz"[i], l->cluster[i], want);
+        if (l->cluster[i] == 0 || l->cluster[i] > DEV_MAX_CLUSTER)
+            return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, 1 to %u was expected", e->name,
+                        "xyz"[i], l->cluster[i], DEV_MAX_CLUSTER);
+        if (l->grid[i] % l->cluster[i])
+            return FAIL(ERR_USAGE, "'%s': grid.%c is %u, no multiple of cluster.%c, which is %u",
+                        e->name, "xyz"[i], l->grid[i], "xyz"[i], l->cluster[i]);
+        blocks *= l->cluster[i];
+    }
+    if (blocks > DEV_MAX_CLUSTER)
+        return FAIL(ERR_USAGE, "'%s': a cluster of %llu blocks, at most %u were expected", e->name,
+                    blocks, DEV_MAX_CLUSTER);
+    return OK;
+}
+
 /* A back end without bounds checks shows stray writes here. */
 static status_t check_guards(struct dev_run *run, const struct device *dev,
                              const struct dev_launch *l) {
@@ -278,7 +306,9 @@ status_t device_launch(struct dev_run *run, struct device *dev, const struct dev
         return FAIL(ERR_USAGE, "'%s' takes %zu arguments, %zu were given", e->name, e->param_count,
                     launch->arg_count);
     TRY(check_shape(e, launch));
-    TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, launch));
+    struct dev_launch complete = *launch;
+    TRY(choose_cluster(&complete, e));
+    TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, &complete));
     TRY(check_guards(run, dev, launch));
 done:
     return st;

@@ -2,7 +2,7 @@
  * block.c - one block: its state, its barriers, its warps in turn.
  *
  * A barrier counts threads.  Without a thread count it is complete when every thread of the block
- * that has not exited has arrived (PTX ISA 9.7.13.1).  When nothing in a block can run and not all
+ * that has not exited has arrived (PTX ISA 9.7.13.1).  When nothing in a cluster can run and not all
  * have exited, the wait can never end: FAULT_DIVERGENT_BARRIER.
  */
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #define PRED_START 0x55555555u
 
 #define WARP_SLICE 16384 /* instructions of one warp before the next has its turn */
+#define IDLE_ROUNDS 16   /* turns in which all warps gave way before the next block has its turn */
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
@@ -71,6 +72,7 @@ status_t block_new(struct block **out, struct launch *l, const struct block_plan
     b->warp = (struct warp *)(memory + plan->warps);
     b->shared = (struct region){.size = plan->shared_bytes, .host = memory + plan->shared};
     b->local = (struct region){.size = plan->local_bytes, .host = memory + plan->local};
+    b->shared.owner = b->local.owner = b;
     if (l->shadow) {
         TRY(shadow_attach(&b->shared, true));
         TRY(shadow_attach(&b->local, false));
@@ -123,6 +125,23 @@ static uint64_t sreg_value(const struct warp *w, enum ptx_sreg sreg, unsigned la
     case SREG_NCTAID_X:
     case SREG_NCTAID_Y:
     case SREG_NCTAID_Z: return call->grid[sreg - SREG_NCTAID_X];
+    case SREG_CLUSTERID_X:
+    case SREG_CLUSTERID_Y:
+    case SREG_CLUSTERID_Z:
+        return b->index[sreg - SREG_CLUSTERID_X] / call->cluster[sreg - SREG_CLUSTERID_X];
+    case SREG_NCLUSTERID_X:
+    case SREG_NCLUSTERID_Y:
+    case SREG_NCLUSTERID_Z:
+        return call->grid[sreg - SREG_NCLUSTERID_X] / call->cluster[sreg - SREG_NCLUSTERID_X];
+    case SREG_CLUSTER_CTAID_X:
+    case SREG_CLUSTER_CTAID_Y:
+    case SREG_CLUSTER_CTAID_Z:
+        return b->index[sreg - SREG_CLUSTER_CTAID_X] % call->cluster[sreg - SREG_CLUSTER_CTAID_X];
+    case SREG_CLUSTER_NCTAID_X:
+    case SREG_CLUSTER_NCTAID_Y:
+    case SREG_CLUSTER_NCTAID_Z: return call->cluster[sreg - SREG_CLUSTER_NCTAID_X];
+    case SREG_CLUSTER_CTARANK: return b->rank;
+    case SREG_CLUSTER_NCTARANK: return b->cluster->size;
     case SREG_LANEID: return lane;
     case SREG_WARPID: return w->index;
     case SREG_NWARPID: return b->warps;
@@ -162,6 +181,11 @@ static void begin_warp(struct warp *w) {
     w->path_count = 1;
     w->path[0] = (struct path){.pc = p->code, .mask = w->alive, .state = PATH_READY};
     w->turn = w->turn_began = w->clock = 0;
+    w->cluster_arrived[0] = w->cluster_arrived[1] = 0;
+    for (size_t i = 0; w->block->shared.lo && i < p->const_count; i++)
+        if (p->consts[i].shared)
+            fill_row(w, p->consts[i].row, p->consts[i].wide,
+                     p->consts[i].value + w->block->shared.lo);
     for (size_t i = 0; i < p->pred_count; i++)
         w->pred[i] = PRED_START;
     w->pred[PRED_TRUE] = ~0u;
@@ -177,12 +201,10 @@ static void begin_warp(struct warp *w) {
         shadow_warp_begin(w);
 }
 
-void block_begin(struct block *b, uint64_t linear) {
+void block_begin(struct block *b, const unsigned index[3]) {
     const unsigned *grid = b->launch->call->grid;
-    b->linear = linear;
-    b->index[0] = (unsigned)(linear % grid[0]);
-    b->index[1] = (unsigned)(linear / grid[0] % grid[1]);
-    b->index[2] = (unsigned)(linear / grid[0] / grid[1]);
+    b->linear = ((uint64_t)index[2] * grid[1] + index[1]) * grid[0] + index[0];
+    memcpy(b->index, index, sizeof b->index);
     b->live = b->threads;
     b->changed = false;
     memset(b->barrier, 0, sizeof b->barrier);
@@ -312,7 +334,7 @@ static bool is_ready(const struct warp *w) {
     return false;
 }
 
-static void report_deadlock(struct block *b) {
+void block_report_deadlock(struct block *b) {
     for (unsigned k = 0; k < b->warps; k++) {
         struct warp *w = &b->warp[k];
         if (!w->path_count)
@@ -323,6 +345,10 @@ static void report_deadlock(struct block *b) {
             fault_record(w, p->pc, lowest(p->mask), FAULT_DIVERGENT_BARRIER, 0,
                          "waits for ever at barrier %u: %u of %u threads arrived", p->barrier,
                          bar->arrived, bar->expected ? bar->expected : b->live);
+        } else if (p->state == PATH_CLUSTER) {
+            fault_record(w, p->pc, lowest(p->mask), FAULT_DIVERGENT_BARRIER, 0,
+                         "waits for ever at the cluster barrier: %u of %u threads arrived",
+                         b->cluster->arrived, b->cluster->live);
         } else {
             fault_record(w, p->pc, lowest(p->mask), FAULT_DIVERGENT_BARRIER, 0,
                          "%s waits for ever: lanes 0x%08x of its mask 0x%08x arrived",
@@ -358,7 +384,7 @@ static bool turn(struct block *b, struct warp *w, uint64_t *used) {
 enum block_end block_run(struct block *b, uint64_t slice) {
     uint64_t used = 0;
     while (used < slice) {
-        bool progress = false, done = true;
+        bool progress = false, done = true, idle = true;
         unsigned first = b->launch->seed ? (unsigned)rng_below(&b->launch->rng, b->warps) : 0;
         for (unsigned k = 0; k < b->warps; k++) {
             struct warp *w = &b->warp[(first + k) % b->warps];
@@ -370,13 +396,14 @@ enum block_end block_run(struct block *b, uint64_t slice) {
             progress = true;
             if (!turn(b, w, &used))
                 return BLOCK_FAULT;
+            idle &= w->why == LEAVE_YIELD && w->gave_way;
         }
         if (done)
             return BLOCK_DONE;
-        if (!progress) {
-            report_deadlock(b);
-            return BLOCK_FAULT;
-        }
+        if (!progress)
+            return used ? BLOCK_MORE : BLOCK_WAITS;
+        if (idle) /* whoever could run gave way: what they wait for may be in another block */
+            used += slice / IDLE_ROUNDS + 1;
     }
     return BLOCK_MORE;
 }

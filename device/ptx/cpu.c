@@ -276,6 +276,8 @@ static void describe(struct dev_entry *e, struct dev_param *params, const struct
         .params = params,
         .static_shared = f->static_shared,
         .max_threads = f->max_threads,
+        .cluster = {f->cluster[0], f->cluster[1], f->cluster[2]},
+        .needs_cluster = f->explicit_cluster,
         .ambiguous = f->ambiguous,
         .ambiguous_line = f->ambiguous_line,
     };
@@ -374,7 +376,8 @@ static status_t cpu_launch(struct dev_run *run, struct backend *b, const struct 
         .budget_left = b->options.insn_budget,
         .rng = rng_from_seed(call->schedule_seed),
         .seed = call->schedule_seed,
-        .blocks = (uint64_t)call->grid[0] * call->grid[1] * call->grid[2],
+        .clusters = (uint64_t)(call->grid[0] / call->cluster[0]) *
+                    (call->grid[1] / call->cluster[1]) * (call->grid[2] / call->cluster[2]),
         .now = &b->now,
         .began = ++b->now,
     };

@@ -4,7 +4,9 @@
  *   lower.c, rows.c   a resolved function -> struct program: one xinsn per PTX instruction
  *   simd_*.c          the handlers, compiled once per x86-64 level
  *   warp.c            which path of a warp runs next; waiting, merging, slices
- *   block.c           barriers, the warps of a block, the blocks of a launch
+ *   block.c           barriers, the warps of a block
+ *   cluster.c         the blocks of a cluster and their barrier
+ *   launch.c          the clusters of a launch
  *   mem.c, shadow.c   addresses -> bytes, and what may go wrong there
  *   fault.c           fault records
  *   cpu.c             the back end: regions, images, launches
@@ -49,6 +51,7 @@ enum {
     X_UNIFORM = 1 << 2,  /* the address is the same in every lane */
     X_VOLATILE = 1 << 3, /* in global memory a strong access: no data race with another one */
     X_RELEASE = 1 << 5,  /* orders what came before it: a fence and a strong access */
+    X_ORDERED = 1 << 6,  /* .relaxed and stronger: a message in shared memory too */
     X_RESULT = 1 << 4,   /* an atom has a destination, red has none */
 };
 
@@ -81,7 +84,8 @@ struct inner {
 
 struct row_const {
     uint32_t row;
-    bool wide; /* 64-bit lanes */
+    bool wide;   /* 64-bit lanes */
+    bool shared; /* an address in the block's shared memory: its base is added */
     uint64_t value;
 };
 
@@ -169,6 +173,7 @@ struct cell;
 struct region {
     uint64_t lo, size; /* addresses [lo, lo + size) */
     uint8_t *host;
+    struct block *owner;   /* whose shared or local memory it is; NULL: everybody's */
     uint8_t *written;   /* shadow: per 4 bytes, a mask of the bytes ever written; or NULL */
     struct cell *cells; /* shadow: per 4 bytes, who touched it; or NULL */
     bool constant;      /* stores are out of bounds */
@@ -212,6 +217,8 @@ void shadow_fence(struct warp *w);
 void shadow_strong(struct warp *w); /* an atomic or volatile access: releases and acquires */
 void shadow_barrier_arrive(struct barrier *bar, struct warp *w);
 void shadow_barrier_leave(const struct barrier *bar, struct warp *w, uint32_t lanes);
+/* All lanes of the cluster have arrived at its barrier and `lanes` waited for it. */
+void shadow_cluster_leave(struct warp *w, uint32_t lanes);
 void shadow_warp_begin(struct warp *w);
 /* Give a region its shadow (races: also who touched it).  ERR_NOMEM. */
 MUST_CHECK status_t shadow_attach(struct region *r, bool races);
@@ -236,7 +243,7 @@ enum leave {
     LEAVE_FAULT,
 };
 
-enum path_state { PATH_READY, PATH_SYNC, PATH_BAR };
+enum path_state { PATH_READY, PATH_SYNC, PATH_BAR, PATH_CLUSTER };
 
 struct path {
     const struct xinsn *pc;
@@ -255,6 +262,7 @@ struct warp_shadow {
     uint32_t fenced;             /* time of the last fence that no release has used; 0: none */
     uint32_t sync_all;           /* accesses of all my lanes up to this time come before mine */
     uint32_t floor;              /* accesses of the whole block up to this time do */
+    uint32_t cluster_phase;      /* what came before this many cluster barriers does */
     uint32_t pair[LANES][LANES]; /* likewise lane j's before lane i's: pair[i][j] */
 };
 
@@ -278,6 +286,8 @@ struct warp {
     uint64_t turn;       /* counts path choices */
     uint64_t turn_began; /* clock when a path was last set aside */
     uint64_t clock;      /* instructions executed before this slice */
+    bool gave_way;       /* the last slice ended by nanosleep or a wait that was in vain */
+    uint32_t cluster_arrived[2]; /* by parity of the cluster barrier's phase: lanes to wait */
     struct warp_shadow *shadow;
 };
 
@@ -305,11 +315,13 @@ struct barrier {
     uint32_t popc;     /* bar.red */
     bool all, any;
     uint32_t knows[MAX_WARPS]; /* shadow: joined over those that arrived */
-    uint32_t acquired;
+    uint32_t acquired, cluster_phase;
 };
 
 struct block {
     struct launch *launch;
+    struct cluster *cluster;
+    unsigned rank; /* in the cluster */
     uint64_t linear;
     unsigned index[3];
     unsigned threads, warps;
@@ -340,10 +352,50 @@ struct block_plan { /* bytes and offsets of a block's state in one allocation */
 MUST_CHECK status_t block_plan(struct block_plan *plan, const struct launch *l);
 MUST_CHECK status_t block_new(struct block **out, struct launch *l, const struct block_plan *plan);
 void block_free(struct block *b);
-void block_begin(struct block *b, uint64_t linear);
-enum block_end { BLOCK_DONE, BLOCK_MORE, BLOCK_FAULT };
+/* Begin block `index` of the grid. */
+void block_begin(struct block *b, const unsigned index[3]);
+/* BLOCK_WAITS: nothing in it can run before something outside happens. */
+enum block_end { BLOCK_DONE, BLOCK_MORE, BLOCK_WAITS, BLOCK_FAULT };
 /* Run about `slice` warp instructions. */
 enum block_end block_run(struct block *b, uint64_t slice);
+/* Record that what waits in the block waits for ever. */
+void block_report_deadlock(struct block *b);
+
+/* ---- clusters: cluster.c --------------------------------------------------------------------- */
+
+/*
+ * Blocks that run at the same time and see each other's shared memory.  In a 32-bit shared address
+ * the bits from CLUSTER_SHIFT on are the rank of the block, as on the hardware: a shared::cta
+ * address is a shared::cluster address too.  A launch without clusters has clusters of one block.
+ */
+#define CLUSTER_SHIFT 24
+
+struct cluster {
+    struct launch *launch;
+    unsigned size, blocks_left;
+    struct block *block[PTX_MAX_CLUSTER];
+    bool done[PTX_MAX_CLUSTER];
+    unsigned live, arrived; /* threads: not exited; at the barrier of this phase */
+    uint32_t phase;         /* cluster barriers that are complete */
+    bool changed;           /* threads arrived or exited */
+    /* shadow: when each warp arrived, in this phase and the two before */
+    uint32_t knows[3][PTX_MAX_CLUSTER * MAX_WARPS];
+};
+
+MUST_CHECK status_t cluster_new(struct cluster **out, struct launch *l,
+                                const struct block_plan *plan);
+void cluster_free(struct cluster *c);
+void cluster_begin(struct cluster *c, uint64_t linear);
+enum block_end cluster_run(struct cluster *c, uint64_t slice);
+/* false: a fault; the lanes arrive without waiting.  relaxed: it orders no memory. */
+bool cluster_arrive(struct warp *w, const struct xinsn *x, uint32_t lanes, bool relaxed);
+/* The lanes of m that have to wait, the others are past the barrier; false: a fault. */
+bool cluster_wait(uint32_t *waiting, struct warp *w, const struct xinsn *x, uint32_t m);
+void cluster_exit(struct warp *w, uint32_t lanes);
+/* After arrivals and exits: complete the barrier if it is complete. */
+void cluster_check_barrier(struct cluster *c);
+/* The shared memory of the block that the address names; NULL: of none. */
+struct region *cluster_shared(const struct cluster *c, uint64_t address);
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -359,7 +411,7 @@ struct launch {
     uint64_t budget_left; /* warp instructions */
     struct rng rng;       /* of a seeded schedule */
     uint64_t seed;
-    uint64_t blocks;
+    uint64_t clusters;
     uint32_t *now;           /* shadow: a device's clock of synchronisation events */
     uint32_t began;          /* time when the launch started */
     struct release_log *log; /* shadow: releases of finished blocks */

@@ -45,12 +45,12 @@ static uint32_t take_row(struct lowering *lo, bool wide) {
 
 /* ---- constants and special registers --------------------------------------------------------- */
 
-static size_t const_slot(const struct lowering *lo, bool wide, uint64_t value) {
-    uint64_t h = (value * 2 + wide) * 0x9e3779b97f4a7c15u;
+static size_t const_slot(const struct lowering *lo, bool wide, bool shared, uint64_t value) {
+    uint64_t h = (value * 4 + shared * 2 + wide) * 0x9e3779b97f4a7c15u;
     size_t i = (size_t)(h >> 32) & (lo->hash_size - 1);
     for (; lo->const_hash[i] != NONE; i = (i + 1) & (lo->hash_size - 1)) {
         const struct row_const *c = &lo->p->consts[lo->const_hash[i]];
-        if (c->wide == wide && c->value == value)
+        if (c->wide == wide && c->shared == shared && c->value == value)
             break;
     }
     return i;
@@ -69,24 +69,29 @@ static status_t rehash(struct lowering *lo) {
     lo->hash_size = size;
     for (size_t i = 0; i < lo->p->const_count; i++) {
         const struct row_const *c = &lo->p->consts[i];
-        table[const_slot(lo, c->wide, c->value)] = (uint32_t)i;
+        table[const_slot(lo, c->wide, c->shared, c->value)] = (uint32_t)i;
     }
     return OK;
 }
 
-static status_t const_row(uint32_t *row, struct lowering *lo, bool wide, uint64_t value) {
+static status_t based_row(uint32_t *row, struct lowering *lo, bool wide, bool shared,
+                          uint64_t value) {
     status_t st = OK;
     struct program *p = lo->p;
     TRY(rehash(lo));
-    size_t slot = const_slot(lo, wide, value);
+    size_t slot = const_slot(lo, wide, shared, value);
     if (lo->const_hash[slot] == NONE) {
         TRY(grow((void **)&p->consts, &lo->const_room, p->const_count, sizeof *p->consts));
         lo->const_hash[slot] = (uint32_t)p->const_count;
-        p->consts[p->const_count++] = (struct row_const){take_row(lo, wide), wide, value};
+        p->consts[p->const_count++] = (struct row_const){take_row(lo, wide), wide, shared, value};
     }
     *row = p->consts[lo->const_hash[slot]].row;
 done:
     return st;
+}
+
+static status_t const_row(uint32_t *row, struct lowering *lo, bool wide, uint64_t value) {
+    return based_row(row, lo, wide, false, value);
 }
 
 static status_t sreg_row(uint32_t *row, struct lowering *lo, enum ptx_sreg sreg, unsigned bits) {
@@ -102,6 +107,10 @@ static status_t sreg_row(uint32_t *row, struct lowering *lo, enum ptx_sreg sreg,
     p->sregs[p->sreg_count++] = (struct row_sreg){*row, bits > 32, bits, sreg};
 done:
     return st;
+}
+
+static bool is_shared(const struct ptx_operand *o) {
+    return o->var && o->var->space == SPACE_SHARED;
 }
 
 /* The address of a variable in its own space; global and const variables lie in the heap. */
@@ -130,7 +139,8 @@ static status_t source_row(uint32_t *row, struct lowering *lo, const struct ptx_
     case OPND_IMM: return const_row(row, lo, bits > 32, o->imm);
     case OPND_SREG: return sreg_row(row, lo, o->sreg, bits);
     case OPND_VAR:
-        return const_row(row, lo, bits > 32, var_address(lo, o->var) + (uint64_t)o->offset);
+        return based_row(row, lo, bits > 32, is_shared(o),
+                         var_address(lo, o->var) + (uint64_t)o->offset);
     case OPND_SINK: *row = lo->sink; return OK;
     case OPND_PRED:
     case OPND_MEM:
@@ -150,7 +160,7 @@ static status_t memory_operand(struct xinsn *x, struct lowering *lo, const struc
     }
     uint64_t at = (uint64_t)o->offset + (o->var ? var_address(lo, o->var) : o->imm);
     x->flags |= X_UNIFORM | X_ADDR64;
-    return const_row(&x->a, lo, true, at);
+    return based_row(&x->a, lo, true, is_shared(o), at);
 }
 
 /* The source address of cp.async: row b, and the slot after that of the first address. */
@@ -256,6 +266,8 @@ done:
 static uint16_t access_flags(const struct ptx_mods *m) {
     uint16_t flags = m->volatile_ || m->order > ORDER_WEAK ? X_VOLATILE : 0;
     bool releases = m->order == ORDER_RELEASE || m->order == ORDER_ACQ_REL || m->order == ORDER_SC;
+    if (m->order > ORDER_WEAK)
+        flags |= X_ORDERED;
     return releases ? flags | X_RELEASE : flags;
 }
 

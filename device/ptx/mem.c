@@ -40,7 +40,7 @@ static enum ptx_space generic_space(uint64_t *address) {
         uint64_t base;
         enum ptx_space space;
     } windows[] = {
-        {WINDOW_SHARED, SPACE_SHARED}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
+        {WINDOW_SHARED, SPACE_CLUSTER}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
     for (unsigned i = 0; i < 3; i++)
         if (*address - windows[i].base < WINDOW_BYTES) {
             *address -= windows[i].base;
@@ -68,7 +68,8 @@ static bool find_global(struct place *out, struct warp *w, const struct xinsn *x
 
 static const char *space_name(enum ptx_space space) {
     switch (space) {
-    case SPACE_SHARED: return "shared";
+    case SPACE_SHARED:
+    case SPACE_CLUSTER: return "shared";
     case SPACE_LOCAL: return "local";
     case SPACE_PARAM: return "parameter";
     default: return "global";
@@ -78,11 +79,27 @@ static const char *space_name(enum ptx_space space) {
 /* Say how far an address is from the region it most likely was meant for. */
 static void out_of_bounds(struct warp *w, const struct xinsn *x, unsigned lane, const char *verb,
                           enum ptx_space space, uint64_t address, uint64_t bytes) {
-    uint64_t size = space == SPACE_SHARED  ? w->block->shared.size
+    uint64_t size = space == SPACE_SHARED || space == SPACE_CLUSTER ? w->block->shared.size
                     : space == SPACE_LOCAL ? w->launch->program->func->local_bytes
                                            : w->launch->param.size;
     const struct region *r = space == SPACE_GLOBAL ? mem_find(w, address) : NULL;
     unsigned long long at = address, n = bytes;
+    uint64_t rank = address >> CLUSTER_SHIFT;
+    const struct cluster *c = w->block->cluster;
+    if ((space == SPACE_SHARED || space == SPACE_CLUSTER) && rank != w->block->rank) {
+        fault_record(w, x, lane, FAULT_OUT_OF_BOUNDS, address,
+                     rank >= c->size        ? "%s %llu bytes at shared address 0x%llx: no block %u"
+                     : space == SPACE_SHARED ? "%s %llu bytes at shared::cta address 0x%llx, which "
+                                               "is in block %u of the cluster"
+                     : c->done[rank] ? "%s %llu bytes at shared address 0x%llx of block %u of the "
+                                       "cluster, which has ended"
+                                     : "%s %llu bytes at shared address 0x%llx, past the end in "
+                                       "block %u of the cluster",
+                     verb, n, at, (unsigned)rank);
+        return;
+    }
+    if (space == SPACE_SHARED || space == SPACE_CLUSTER)
+        at -= w->block->shared.lo;
     if (space != SPACE_GLOBAL)
         fault_record(w, x, lane, FAULT_OUT_OF_BOUNDS, address,
                      "%s %llu bytes at %llu of %llu bytes of %s memory", verb, n, at,
@@ -121,9 +138,15 @@ static bool locate(struct place *out, struct warp *w, const struct xinsn *x, uns
     switch (space) {
     case SPACE_GLOBAL: ok = find_global(out, w, x, address, bytes); break;
     case SPACE_SHARED:
-        *out = (struct place){&w->block->shared, address};
+        *out = (struct place){&w->block->shared, address - w->block->shared.lo};
         ok = inside(out->region, address, bytes);
         break;
+    case SPACE_CLUSTER: {
+        struct region *r = cluster_shared(w->block->cluster, address);
+        ok = inside(r, address, bytes) && !w->block->cluster->done[r->owner->rank];
+        *out = (struct place){r, ok ? address - r->lo : 0};
+        break;
+    }
     case SPACE_PARAM:
         *out = (struct place){&w->launch->param, address};
         ok = inside(out->region, address, bytes);
@@ -163,8 +186,7 @@ static uint64_t read_register(const struct warp *w, const struct xinsn *x, uint3
 }
 
 static bool is_heap(const struct warp *w, const struct region *r) {
-    return r != &w->block->shared && r != &w->block->local && r != &w->launch->param &&
-           !r->constant;
+    return !r->owner && r != &w->launch->param && !r->constant;
 }
 
 /* With a seed, lanes of one instruction take their turns in another order. */
@@ -182,9 +204,9 @@ static void strong_access(struct warp *w, const struct xinsn *x) {
 /* Likewise; but a volatile access to shared memory alone is none: see shadow.c. */
 static void volatile_access(struct warp *w, const struct xinsn *x, const struct place at[LANES],
                             uint32_t lanes) {
-    bool message = x->flags & X_RELEASE;
+    bool message = x->flags & X_ORDERED;
     FOR_LANES(lane, lanes)
-    message |= at[lane].region != &w->block->shared;
+    message |= !at[lane].region->owner;
     if (message)
         strong_access(w, x);
 }
@@ -369,7 +391,7 @@ bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
             !shadow_access(w, x, lane, r, at[lane].at, (unsigned)bytes, ACCESS_ATOMIC, NULL))
             return false;
         memcpy(&old, r->host + at[lane].at, bytes);
-        uint64_t new = atomic_result(x->insn, old, b, c, r != &w->block->shared);
+        uint64_t new = atomic_result(x->insn, old, b, c, !r->owner);
         memcpy(r->host + at[lane].at, &new, bytes);
         if (is_heap(w, r)) {
             w->launch->run->bytes_read += bytes;

@@ -72,6 +72,7 @@ static const struct word {
     {".param", MOD_SPACE, SPACE_PARAM}, {".param::entry", MOD_SPACE, SPACE_PARAM},
     {".global", MOD_SPACE, SPACE_GLOBAL},
     {".shared", MOD_SPACE, SPACE_SHARED}, {".shared::cta", MOD_SPACE, SPACE_SHARED},
+    {".shared::cluster", MOD_SPACE, SPACE_CLUSTER},
     {".local", MOD_SPACE, SPACE_LOCAL}, {".const", MOD_SPACE, SPACE_CONST},
     {".v2", MOD_VEC, 2},                {".v4", MOD_VEC, 4},
     {".v8", MOD_VEC, 8},

@@ -175,29 +175,56 @@ done:
     return st;
 }
 
-/* .maxntid, .reqntid and what only tunes. */
+/* N{, N{, N}}: at most `max` numbers; *count of them. */
+static status_t parse_shape(uint64_t shape[3], unsigned *count, struct parser *p) {
+    status_t st = OK;
+    *count = 0;
+    for (bool more = true; more;) {
+        if (*count == 3)
+            return front_fail(ERR_SYNTAX, &p->lexer, &p->token, "more than three numbers");
+        TRY(parse_uint(&shape[(*count)++], p, 1 << 16, "a number"));
+        TRY(parse_accept(&more, p, ","));
+    }
+done:
+    return st;
+}
+
+/* .maxntid, .reqntid, the cluster, and what only tunes. */
 static status_t parse_tuning(struct parser *p) {
     status_t st = OK;
+    static const char *const tuning[] = {".minnctapersm", ".maxnctapersm", ".maxnreg",
+                                         ".maxclusterrank"};
     while (p->token.kind == TOK_DOT) {
+        struct token at = p->token;
         bool threads = parse_at(p, ".maxntid") || parse_at(p, ".reqntid");
-        bool numbers = threads || parse_at(p, ".minnctapersm") || parse_at(p, ".maxnctapersm") ||
-                       parse_at(p, ".maxnreg");
+        bool cluster = parse_at(p, ".reqnctapercluster"), known = threads || cluster;
+        for (size_t i = 0; i < sizeof tuning / sizeof *tuning; i++)
+            known |= parse_at(p, tuning[i]);
         if (parse_at(p, ".pragma")) {
             TRY(parse_skip_past(p, ";"));
             continue;
         }
-        if (!numbers)
-            return front_fail(ERR_UNSUPPORTED, &p->lexer, &p->token, "directive '%.*s' on an entry",
-                              (int)p->token.len, p->token.text);
-        TRY(parse_advance(p));
-        uint64_t product = 1, n;
-        for (bool more = true; more;) {
-            TRY(parse_uint(&n, p, 1 << 16, "a number"));
-            product = product * n > UINT32_MAX ? UINT32_MAX : product * n;
-            TRY(parse_accept(&more, p, ","));
+        if (parse_at(p, ".explicitcluster") || parse_at(p, ".noreturn")) {
+            p->func->explicit_cluster |= parse_at(p, ".explicitcluster");
+            TRY(parse_advance(p));
+            continue;
         }
+        if (!known)
+            return front_fail(ERR_UNSUPPORTED, &p->lexer, &at, "directive '%.*s' on an entry",
+                              (int)at.len, at.text);
+        TRY(parse_advance(p));
+        uint64_t shape[3] = {1, 1, 1};
+        unsigned count;
+        TRY(parse_shape(shape, &count, p));
+        uint64_t product = shape[0] * shape[1] * shape[2];
+        if (cluster && (product == 0 || product > PTX_MAX_CLUSTER))
+            return front_fail(ERR_UNSUPPORTED, &p->lexer, &at,
+                              "a cluster of %llu blocks: 1 to %d were expected",
+                              (unsigned long long)product, PTX_MAX_CLUSTER);
+        for (int i = 0; cluster && i < 3; i++)
+            p->func->cluster[i] = (unsigned)shape[i];
         if (threads)
-            p->func->max_threads = (unsigned)product;
+            p->func->max_threads = product > UINT32_MAX ? UINT32_MAX : (unsigned)product;
     }
 done:
     return st;

@@ -86,6 +86,12 @@ static const struct {
     {"%ntid", SREG_NTID_X, true, 32},
     {"%ctaid", SREG_CTAID_X, true, 32},
     {"%nctaid", SREG_NCTAID_X, true, 32},
+    {"%clusterid", SREG_CLUSTERID_X, true, 32},
+    {"%nclusterid", SREG_NCLUSTERID_X, true, 32},
+    {"%cluster_ctaid", SREG_CLUSTER_CTAID_X, true, 32},
+    {"%cluster_nctaid", SREG_CLUSTER_NCTAID_X, true, 32},
+    {"%cluster_ctarank", SREG_CLUSTER_CTARANK, false, 32},
+    {"%cluster_nctarank", SREG_CLUSTER_NCTARANK, false, 32},
     {"%laneid", SREG_LANEID, false, 32},
     {"%warpid", SREG_WARPID, false, 32},
     {"%nwarpid", SREG_NWARPID, false, 32},
@@ -269,7 +275,8 @@ static status_t parse_memory(struct ptx_operand *out, struct parser *p, enum ptx
         /* A generic access to a variable by name is an access to the variable's own space. */
         if (*space == SPACE_GENERIC)
             *space = out->var->space;
-        if (*space != out->var->space)
+        bool in_cluster = *space == SPACE_CLUSTER && out->var->space == SPACE_SHARED;
+        if (*space != out->var->space && !in_cluster)
             return front_fail(ERR_SYNTAX, &p->lexer, &at, "variable of another state space");
     } else if (symbol && symbol->kind == SYM_REG &&
                (ptx_type_bits(symbol->type) == 64 ||

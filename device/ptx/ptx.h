@@ -54,7 +54,8 @@ enum ptx_cmp {
 };
 enum ptx_bool { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 enum ptx_space {
-    SPACE_GENERIC, SPACE_REG, SPACE_PARAM, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST
+    SPACE_GENERIC, SPACE_REG, SPACE_PARAM, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST,
+    SPACE_CLUSTER /* .shared::cluster: the shared memory of every block of the cluster */
 };
 enum ptx_half { HALF_NONE, HALF_LO, HALF_HI, HALF_WIDE };
 enum ptx_mode { /* shfl, vote, match, shf, testp: what kind */
@@ -106,11 +107,18 @@ struct ptx_opcode {
 
 extern const struct ptx_opcode ptx_opcodes[PTX_OP_COUNT];
 
+#define PTX_MAX_CLUSTER 16 /* blocks; more than 8 need a launch attribute on a GPU */
+
 /* ---- functions ----------------------------------------------------------------------------------- */
 
 enum ptx_sreg { /* special registers; .x .y .z are consecutive */
     SREG_TID_X, SREG_TID_Y, SREG_TID_Z, SREG_NTID_X, SREG_NTID_Y, SREG_NTID_Z,
     SREG_CTAID_X, SREG_CTAID_Y, SREG_CTAID_Z, SREG_NCTAID_X, SREG_NCTAID_Y, SREG_NCTAID_Z,
+    SREG_CLUSTERID_X, SREG_CLUSTERID_Y, SREG_CLUSTERID_Z,
+    SREG_NCLUSTERID_X, SREG_NCLUSTERID_Y, SREG_NCLUSTERID_Z,
+    SREG_CLUSTER_CTAID_X, SREG_CLUSTER_CTAID_Y, SREG_CLUSTER_CTAID_Z,
+    SREG_CLUSTER_NCTAID_X, SREG_CLUSTER_NCTAID_Y, SREG_CLUSTER_NCTAID_Z,
+    SREG_CLUSTER_CTARANK, SREG_CLUSTER_NCTARANK,
     SREG_LANEID, SREG_WARPID, SREG_NWARPID, SREG_SMID, SREG_NSMID, SREG_GRIDID,
     SREG_LANEMASK_EQ, SREG_LANEMASK_LE, SREG_LANEMASK_LT, SREG_LANEMASK_GE, SREG_LANEMASK_GT,
     SREG_CLOCK, SREG_CLOCK64, SREG_CLOCK_HI, SREG_GLOBALTIMER, SREG_DYNAMIC_SMEM_SIZE,
@@ -184,6 +192,8 @@ struct ptx_func {
     size_t static_shared;    /* bytes; dynamic shared begins at size_align(static_shared, 16) */
     size_t local_bytes;      /* per thread */
     unsigned max_threads;    /* from .maxntid or .reqntid; 0: not declared */
+    unsigned cluster[3];     /* .reqnctapercluster; 0: not declared */
+    bool explicit_cluster;   /* .explicitcluster: a launch has to name its cluster */
     unsigned ambiguous, ambiguous_line; /* see struct dev_entry */
 };
 

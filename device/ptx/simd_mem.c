@@ -20,7 +20,7 @@ ALWAYS bool lane_offsets(uint64_t off[LANES], bool *line, const struct warp *w,
     uint64_t limit = r->size - bytes, base = r->lo - x->imm, bad = 0, low = 0, apart = 0;
     const u64a *a64 = ROW(u64a, x->a);
     const u32a *a32 = ROW(u32a, x->a);
-    uint32_t add = (uint32_t)x->imm;
+    uint32_t add = (uint32_t)x->imm - (uint32_t)r->lo; /* 32 bits: shared memory, lo < 2^32 */
     uint64_t first = addr64 ? a64[0] - base : a32[0] + add;
     LANE_LOOP(i) {
         uint64_t o = addr64 ? a64[i] - base : (uint64_t)(uint32_t)(a32[i] + add);

@@ -108,7 +108,7 @@ VARIANTS(cvta_u64, )
 
 DECLARE_BIND(cvta) {
     uint64_t window = 0;
-    if (in->mods.space == SPACE_SHARED)
+    if (in->mods.space == SPACE_SHARED || in->mods.space == SPACE_CLUSTER)
         window = WINDOW_SHARED;
     if (in->mods.space == SPACE_LOCAL)
         window = WINDOW_LOCAL;

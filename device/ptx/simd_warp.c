@@ -65,7 +65,10 @@ DECLARE_BIND(trap) {
 }
 
 ALWAYS const struct xinsn *yield(struct warp *w, const struct xinsn *x, bool masked) {
-    return MASK_OF(w, x, masked) ? leave(w, LEAVE_YIELD, x + 1, x + 1) : x + 1;
+    if (!MASK_OF(w, x, masked))
+        return x + 1;
+    w->gave_way = true;
+    return leave(w, LEAVE_YIELD, x + 1, x + 1);
 }
 VARIANTS(yield, )
 DECLARE_BIND(yield) {

@@ -43,6 +43,7 @@ void warp_exit(struct warp *w, uint32_t lanes) {
     w->path[w->current].mask &= ~lanes;
     w->block->live -= (unsigned)__builtin_popcount(lanes);
     w->block->changed = true;
+    cluster_exit(w, lanes);
 }
 
 bool warp_done(const struct warp *w) {
@@ -207,6 +208,7 @@ bool warp_run(struct warp *w, uint64_t slice) {
     bool ok = true, yielded = false;
     w->slice = slice;
     w->insns = 0;
+    w->gave_way = false;
     while (ok && !yielded && w->insns < slice) {
         int next = choose(w);
         if (next < 0)
@@ -231,6 +233,7 @@ bool warp_run(struct warp *w, uint64_t slice) {
             break;
         }
         ok = ok && release_synced(w) && block_check_barriers(w->block);
+        cluster_check_barrier(w->block->cluster);
     }
     w->clock += w->insns;
     w->launch->run->warp_insns += w->insns;

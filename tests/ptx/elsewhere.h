@@ -9,7 +9,7 @@
 
 #include "device/ptx/ptx.h"
 
-enum elsewhere_test { TEST_MUFU, TEST_MEMORY, TEST_WARP };
+enum elsewhere_test { TEST_MUFU, TEST_MEMORY, TEST_WARP, TEST_CLUSTER };
 
 static const struct elsewhere {
     enum ptx_op op;
@@ -36,6 +36,9 @@ static const struct elsewhere {
     {PTX_OP_BRA, TEST_WARP},          {PTX_OP_RET, TEST_WARP},
     {PTX_OP_EXIT, TEST_WARP},         {PTX_OP_TRAP, TEST_WARP},
     {PTX_OP_BRKPT, TEST_WARP},        {PTX_OP_NANOSLEEP, TEST_WARP},
+    {PTX_OP_CLUSTER_ARRIVE, TEST_CLUSTER}, {PTX_OP_CLUSTER_WAIT, TEST_CLUSTER},
+    {PTX_OP_MAPA, TEST_CLUSTER},      {PTX_OP_GETCTARANK, TEST_CLUSTER},
+    {PTX_OP_ISSPACEP, TEST_CLUSTER},
 };
 
 #endif
