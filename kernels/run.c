@@ -121,6 +121,7 @@ static status_t run_launch(struct dev_run *run, struct loaded_kernel *lk, size_t
     if (!values || !args)
         TRY(FAIL(ERR_NOMEM, "no memory for a launch"));
     TRY(launch_extents(dl.grid, dl.block, launch, io->dims));
+    TRY(launch_cluster(dl.cluster, launch, io->dims));
     if (launch->shared)
         TRY(expr_size(&dl.dynamic_shared, launch->shared, io->dims));
     for (size_t a = 0; a < launch->arg_count; a++) {
