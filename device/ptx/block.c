@@ -34,14 +34,14 @@ status_t block_plan(struct block_plan *plan, const struct launch *l) {
     const struct program *p = l->program;
     *plan = (struct block_plan){.threads = call->block[0] * call->block[1] * call->block[2]};
     plan->warp_count = (plan->threads + LANES - 1) / LANES;
-    plan->shared_bytes = size_align(p->func->static_shared, 16) + call->dynamic_shared;
+    plan->shared_bytes = size_align(p->static_shared, 16) + call->dynamic_shared;
     size_t n = plan->warp_count;
     bool fits =
         reserve(&plan->warps, &plan->total, n, sizeof(struct warp)) &&
         reserve(&plan->files, &plan->total, n, size_align(p->file_bytes, 64)) &&
         reserve(&plan->preds, &plan->total, n, size_align(p->pred_count * 4, 64)) &&
         reserve(&plan->shared, &plan->total, 1, plan->shared_bytes) &&
-        size_mul(&plan->local_bytes, n * LANES, p->func->local_bytes) &&
+        size_mul(&plan->local_bytes, n * LANES, p->local_bytes) &&
         reserve(&plan->local, &plan->total, 1, plan->local_bytes) &&
         reserve(&plan->shadows, &plan->total, l->shadow ? n : 0, sizeof(struct warp_shadow));
     return fits ? OK : FAIL(ERR_NOMEM, "'%s' needs more memory than there is", p->func->name);
@@ -100,6 +100,8 @@ done:
 void block_free(struct block *b) {
     if (!b)
         return;
+    for (unsigned i = 0; i < b->warps; i++)
+        call_end(&b->warp[i]);
     shadow_detach(&b->shared);
     shadow_detach(&b->local);
     free(b->memory);
@@ -159,6 +161,9 @@ static uint64_t sreg_value(const struct warp *w, enum ptx_sreg sreg, unsigned la
     case SREG_CLOCK64:
     case SREG_CLOCK_HI:
     case SREG_GLOBALTIMER: /* see mov */
+    case SREG_GLOBALTIMER_LO:
+    case SREG_GLOBALTIMER_HI:
+    case SREG_ENVREG: /* a driver's: 0 */
     case SREG_COUNT: break;
     }
     return 0;
@@ -182,6 +187,7 @@ static void begin_warp(struct warp *w) {
     w->path[0] = (struct path){.pc = p->code, .mask = w->alive, .state = PATH_READY};
     w->turn = w->turn_began = w->clock = 0;
     w->cluster_arrived[0] = w->cluster_arrived[1] = 0;
+    w->carry = 0;
     for (size_t i = 0; w->block->shared.lo && i < p->const_count; i++)
         if (p->consts[i].shared)
             fill_row(w, p->consts[i].row, p->consts[i].wide,
@@ -199,6 +205,7 @@ static void begin_warp(struct warp *w) {
         fill_sreg(w, &p->sregs[i]);
     if (w->shadow)
         shadow_warp_begin(w);
+    call_begin(w);
 }
 
 void block_begin(struct block *b, const unsigned index[3]) {
@@ -240,13 +247,26 @@ void block_arrive(struct warp *w, unsigned id, unsigned expected, uint32_t lanes
     w->block->changed = true;
 }
 
+static bool is_popc(enum ptx_op op) {
+    return op == PTX_OP_BAR_RED_POPC || op == PTX_OP_BARRIER_RED_POPC;
+}
+
+static bool is_any_all(enum ptx_op op) {
+    return op == PTX_OP_BAR_RED_PRED || op == PTX_OP_BARRIER_RED_PRED;
+}
+
+/* barrier without .aligned: lanes of a warp may come by different ways. */
+static bool is_unaligned(enum ptx_op op) {
+    return op == PTX_OP_BARRIER || op == PTX_OP_BARRIER_RED_POPC || op == PTX_OP_BARRIER_RED_PRED;
+}
+
 /* Results of bar.red for the lanes that waited at x. */
 static void reduce_result(struct warp *w, const struct xinsn *x, uint32_t lanes,
                           const struct barrier *bar) {
-    if (x->insn->op == PTX_OP_BAR_RED_POPC) {
+    if (is_popc(x->insn->op)) {
         FOR_LANES(i, lanes)
         row32(w, x->d)[i] = bar->popc;
-    } else if (x->insn->op == PTX_OP_BAR_RED_PRED) {
+    } else if (is_any_all(x->insn->op)) {
         bool yes = x->insn->mods.boolop == BOOL_AND ? bar->all : bar->any;
         w->pred[x->d] = (w->pred[x->d] & ~lanes) | (yes ? lanes : 0);
     }
@@ -254,7 +274,7 @@ static void reduce_result(struct warp *w, const struct xinsn *x, uint32_t lanes,
 
 static void collect(struct barrier *bar, const struct warp *w, const struct path *p) {
     enum ptx_op op = p->pc->insn->op;
-    if (op != PTX_OP_BAR_RED_POPC && op != PTX_OP_BAR_RED_PRED)
+    if (!is_popc(op) && !is_any_all(op))
         return;
     uint32_t yes = (w->pred[p->pc->p] ^ p->pc->pneg) & p->mask;
     bar->popc += (unsigned)__builtin_popcount(yes);
@@ -270,7 +290,7 @@ static bool is_divergent(const struct warp *w, unsigned id) {
     const struct xinsn *at = NULL;
     for (unsigned i = 0; i < w->path_count; i++) {
         const struct path *p = &w->path[i];
-        if (p->state != PATH_BAR || p->barrier != id || p->pc->insn->op == PTX_OP_BARRIER)
+        if (p->state != PATH_BAR || p->barrier != id || is_unaligned(p->pc->insn->op))
             continue;
         if (at && at != p->pc)
             return true;
