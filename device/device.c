@@ -259,13 +259,13 @@ static status_t choose_cluster(struct dev_launch *l, const struct dev_entry *e) 
             l->cluster[i] = want;
         if (named && declared && l->cluster[i] != want)
             return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, the entry declares %u", e->name,
-                        "xyz"[i], l->cluster[i], want);
+                        "xyz"[i], l -> cluster[i], want);
         if (l->cluster[i] == 0 || l->cluster[i] > DEV_MAX_CLUSTER)
             return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, 1 to %u was expected", e->name,
-                        "xyz"[i], l->cluster[i], DEV_MAX_CLUSTER);
+                        "xyz"[i], l -> cluster[i], DEV_MAX_CLUSTER);
         if (l->grid[i] % l->cluster[i])
             return FAIL(ERR_USAGE, "'%s': grid.%c is %u, no multiple of cluster.%c, which is %u",
-                        e->name, "xyz"[i], l->grid[i], "xyz"[i], l->cluster[i]);
+                        e->name, "xyz"[i], l -> grid[i], "xyz"[i], l -> cluster[i]);
         blocks *= l->cluster[i];
     }
     if (blocks > DEV_MAX_CLUSTER)

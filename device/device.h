@@ -96,7 +96,7 @@ enum dev_fault_kind {
     FAULT_MISALIGNED,
     FAULT_UNWRITTEN,      /* a read of memory that nothing wrote */
     FAULT_RACE,           /* two threads, one writes, no barrier between */
-    FAULT_DIVERGENT_BARRIER, /* threads of a block wait at barriers that cannot complete */
+    FAULT_DIVERGENT_BARRIER, /* threads wait at barriers that cannot complete, or misuse one */
     FAULT_BAD_SHUFFLE,    /* a lane outside the member mask, or not there, is read or named */
     FAULT_INSN_BUDGET,    /* the launch ran past its instruction budget */
     FAULT_TRAP,           /* the kernel executed trap */

@@ -16,7 +16,7 @@
 #define DEFAULT_MEMORY_BUDGET ((uint64_t)4 << 30)
 #define DEFAULT_FAULTS 16
 #define STACK_BUDGET ((uint64_t)64 << 20) /* bytes of saved registers and frames of one launch */
-#define ARCH_FIRST 75u /* the targets that the device may be: sm_75 to sm_121 */
+#define ARCH_FIRST 75u                    /* the targets that the device may be: sm_75 to sm_121 */
 #define ARCH_LAST 121u
 #define MXCSR_DEFAULT 0x1f80   /* round to nearest, keep subnormals, no traps */
 #define TIME_LIMIT 0xf0000000u /* the shadow's clock starts again before it wraps */

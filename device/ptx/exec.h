@@ -206,10 +206,10 @@ struct cell;
 struct region {
     uint64_t lo, size; /* addresses [lo, lo + size) */
     uint8_t *host;
-    struct block *owner;   /* whose shared or local memory it is; NULL: everybody's */
-    uint8_t *written;   /* shadow: per 4 bytes, a mask of the bytes ever written; or NULL */
-    struct cell *cells; /* shadow: per 4 bytes, who touched it; or NULL */
-    bool constant;      /* stores are out of bounds */
+    struct block *owner; /* whose shared or local memory it is; NULL: everybody's */
+    uint8_t *written;    /* shadow: per 4 bytes, a mask of the bytes ever written; or NULL */
+    struct cell *cells;  /* shadow: per 4 bytes, who touched it; or NULL */
+    bool constant;       /* stores are out of bounds */
 };
 
 struct place {
@@ -348,11 +348,11 @@ struct warp {
     unsigned current; /* path that runs */
     unsigned path_count;
     struct path path[LANES];
-    uint64_t turn;       /* counts path choices */
-    uint64_t turn_began; /* clock when a path was last set aside */
-    uint64_t clock;      /* instructions executed before this slice */
-    bool gave_way;       /* the last slice ended by nanosleep or a wait that was in vain */
-    uint32_t carry;      /* of each lane: CC.CF */
+    uint64_t turn;               /* counts path choices */
+    uint64_t turn_began;         /* clock when a path was last set aside */
+    uint64_t clock;              /* instructions executed before this slice */
+    bool gave_way;               /* the last slice ended by nanosleep or a wait that was in vain */
+    uint32_t carry;              /* of each lane: CC.CF */
     uint32_t cluster_arrived[2]; /* by parity of the cluster barrier's phase: lanes to wait */
     struct warp_shadow *shadow;
     /* calls: by lane, the frame that it is in (0: the entry's) and where its stack memory begins */

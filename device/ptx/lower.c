@@ -448,6 +448,8 @@ static status_t lower_function(struct lowering *lo, struct xfunc *xf) {
     xf->pred_end = (uint32_t)p->pred_count;
     xf->row_first = lo->next;
     TRY(rows_assign(&lo->map, f, lo->next));
+    if (lo->map.next > UINT32_MAX / 2)
+        TRY(FAIL(ERR_NOMEM, "'%s' has too many registers and constants", f->name));
     xf->row_end = lo->map.next;
     lo->next = lo->map.next;
     xf->start_first = p->start_count;

@@ -177,7 +177,8 @@ status_t parse_insn(struct parser *p) {
         return parse_nomem(p);
     if (operands.count)
         memcpy(insn.opnd, operands.list, operands.count * sizeof *insn.opnd);
-    if (p->fixups != before && insn.op == PTX_OP_BRA) /* a branch has one label, and it is the only operand */
+    if (p->fixups != before &&
+        insn.op == PTX_OP_BRA) /* a branch has one label, and it is the only operand */
         p->fixups->opnd = &insn.opnd[0];
     TRY(parse_append(p, &insn));
 done:

@@ -540,6 +540,14 @@ done:
     return st;
 }
 
+/* Bits of the register that stands here; 0: none does. */
+static unsigned register_bits(const struct parser *p) {
+    const struct symbol *s = NULL;
+    if (p->token.kind == TOK_WORD)
+        s = scope_find(p->scope, p->token.text, p->token.len);
+    return s && s->kind == SYM_REG ? ptx_type_bits(s->type) : 0;
+}
+
 /* A predicate register or its negation stands here. */
 static bool at_predicate(const struct parser *p) {
     if (parse_at(p, "!"))
@@ -567,11 +575,11 @@ status_t parse_operands(struct operands *o, struct parser *p, struct ptx_insn *i
             TRY(parse_expect(p, ","));
         comma = true;
         insn->first[insn->group_count++] = (uint8_t)o->count;
-        if (letter == 'U') {
+        if (letter == 'U' || letter == 'Y') {
             struct symbol *known; /* a register of a range exists from its first use on */
             if (p->token.kind == TOK_WORD)
                 TRY(parse_find(&known, p, &p->token));
-            comma = !at_predicate(p);
+            comma = letter == 'U' ? !at_predicate(p) : register_bits(p) != 64;
             letter = 'u';
             if (!comma)
                 continue;
