@@ -330,6 +330,8 @@ static status_t take_entries(struct module *m) {
         e->max_threads = head.max_threads;
         e->ambiguous = head.ambiguous;
         e->ambiguous_line = head.ambiguous_line;
+        memcpy(e->cluster, head.cluster, sizeof e->cluster);
+        e->needs_cluster = head.needs_cluster;
     }
     return OK;
 }
@@ -485,6 +487,7 @@ static void put_launch(unsigned char *to, const struct dev_entry *entry,
     struct worker_launch head = {.dynamic_shared = l->dynamic_shared};
     memcpy(head.grid, l->grid, sizeof head.grid);
     memcpy(head.block, l->block, sizeof head.block);
+    memcpy(head.cluster, l->cluster, sizeof head.cluster);
     memcpy(to, &head, sizeof head);
     size_t at = size_align(sizeof head, WORKER_ARG_ALIGN);
     for (size_t i = 0; i < entry->param_count; i++) {

@@ -114,6 +114,8 @@ static status_t put_entries(struct server *s, const struct module *m) {
             .max_threads = e->max_threads,
             .ambiguous = e->ambiguous,
             .ambiguous_line = e->ambiguous_line,
+            .cluster = {e->cluster[0], e->cluster[1], e->cluster[2]},
+            .needs_cluster = e->needs_cluster,
         };
         size_t params = head.param_count * sizeof *e->params;
         TRY(window_fit(&s->window, at + sizeof head + head.name_size + params));
@@ -167,6 +169,7 @@ static struct dev_launch take_launch(const void **args, const struct dev_entry *
     };
     memcpy(launch.grid, head.grid, sizeof launch.grid);
     memcpy(launch.block, head.block, sizeof launch.block);
+    memcpy(launch.cluster, head.cluster, sizeof launch.cluster);
     return launch;
 }
 
