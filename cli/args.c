@@ -133,6 +133,7 @@ status_t cli_shape(struct case_dims *out, const struct op *op, const char *text)
         dim_set(out, op->dims[i], 1);
     if (op->dims[0] == DIM_ROWS && op->dims[1] == DIM_COLS && !strchr(text, '='))
         return cli_pair(&out->rows, &out->cols, "--shape", text, 'x');
+    bool named[DIM_END] = {0};
     for (const char *at = text, *end;; at = end + 1) {
         uint64_t value;
         size_t length = strcspn(at, "=");
@@ -145,9 +146,13 @@ status_t cli_shape(struct case_dims *out, const struct op *op, const char *text)
                         op->name, shape);
         }
         dim_set(out, dim, value);
+        named[dim] = true;
         if (!*end)
-            return OK;
+            break;
     }
+    if (!named[DIM_KV_HEADS] && out->kv_heads) /* each head has its own */
+        out->kv_heads = out->heads;
+    return OK;
 }
 
 status_t cli_catalogue(struct catalogue **out, const struct cli_args *args) {

@@ -127,6 +127,7 @@ static void list_fills(void) {
     list_of(op_find("sum"), "sum, max, softmax, log_softmax, lse");
     list_of(op_find("layernorm"), "layernorm, rmsnorm");
     list_of(op_find("rope"), "rope");
+    list_of(op_find("attention"), "attention");
 }
 
 /* What the options say together: exactly one source of input. */

@@ -45,7 +45,7 @@ static status_t count_results(struct truth *t) {
 
 status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                     enum empty_row empty_row) {
-    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row};
+    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row, .arch = DEFAULT_ARCH};
     const struct op_case oc = case_for_op(c, empty_row);
     status_t st = OK;
     TRY(count_results(out));
@@ -371,6 +371,7 @@ static status_t judge_init(struct judge *g, const struct kernel *kernel, const s
                         .exact = sums_exactly(kernel, c)};
     TRY(kernel_outputs(&g->y, kernel, c->dims, (void *)y)); /* only read */
     TRY(kernel_numerics(&g->numerics, kernel, c->dims));
+    numerics_target(&g->numerics, truth->arch);
     TRY(op_unit_init(&g->unit, kernel->op, &oc));
     g->got = new_array(g->step, sizeof *g->got);
     g->lo = new_array(g->step, sizeof *g->lo);
@@ -404,9 +405,11 @@ static const struct tensor *output_of(const struct judge *g, size_t row, size_t 
     return &g->y.tensors[at.output];
 }
 
+/* NULL: the kernel does without this output. */
 static const struct dtype *got_dtype(const struct judge *g, size_t col) {
     size_t element;
-    return output_of(g, 0, col, &element)->type->dtype;
+    const struct tensor *t = output_of(g, 0, col, &element);
+    return t->type ? t->type->dtype : NULL;
 }
 
 static uint32_t got_bits(const struct judge *g, size_t row, size_t col) {
@@ -458,6 +461,10 @@ static status_t climb(struct judge *g, struct element *elements, struct tally *t
         TRY(row_budgets(g, x, tier));
         for (size_t col = 0; col < g->step; col++) {
             const struct dtype *dt = got_dtype(g, col);
+            if (!dt) {
+                elements[col] = (struct element){.state = WITHIN};
+                continue;
+            }
             uint32_t bits = got_bits(g, row, col);
             elements[col] = compare(dt, bits, g->want[col], (struct budget){g->lo[col], g->hi[col]},
                                     never_written(g, dt, bits), final);
@@ -584,6 +591,8 @@ static status_t judge_row(struct judge *g, struct judgement *j, struct trust *tr
     if (op->scale)
         op->scale(g->scale, x);
     for (size_t col = 0; col < g->step; col++) {
+        if (!got_dtype(g, col))
+            continue;
         const struct worst here = {
             .known = true,
             .per_row = op->result == OP_PER_ROW,
@@ -654,6 +663,7 @@ status_t judge_run(struct judgement *out, struct kernel_result *result, struct l
     if (!y)
         TRY(FAIL(ERR_NOMEM, "no memory for the output of %s", kernel->name));
     const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = y, .schedule_seed = 0};
+    truth->arch = kernel_arch(lk);
     TRY(kernel_run(result, lk, &io));
     if (kernel_result_clean(result)) {
         TRY(judge(out, kernel, c, truth, y));

@@ -37,6 +37,19 @@ static const struct case_dims full_heads[] = {
     {.rows = 1, .heads = 128, .head_dim = 192},
 };
 
+/* Batch, heads, key-value heads, queries, keys, width of a head. */
+#define HEADS(b, h, g, q, n, d) \
+    { .batch = b, .heads = h, .kv_heads = g, .queries = q, .keys = n, .head_dim = d }
+static const struct case_dims quick_attention[] = {
+    HEADS(1, 1, 1, 1, 1, 64),   HEADS(2, 2, 2, 1, 33, 64),  HEADS(1, 2, 1, 3, 127, 64),
+    HEADS(1, 1, 1, 5, 128, 64), HEADS(2, 2, 1, 2, 129, 64), HEADS(1, 1, 1, 65, 9, 64),
+    HEADS(1, 1, 1, 33, 65, 64), HEADS(2, 4, 2, 1, 31, 128),
+};
+static const struct case_dims full_attention[] = {
+    HEADS(1, 2, 2, 128, 128, 64),  HEADS(1, 2, 1, 129, 127, 64), HEADS(1, 1, 1, 1, 1030, 64),
+    HEADS(1, 1, 1, 127, 129, 128), HEADS(2, 4, 1, 1, 513, 64),   HEADS(1, 1, 1, 130, 2, 64),
+};
+
 /* What an op's suites are made of: shapes of both, and more of `full`. */
 struct shapes {
     const struct case_dims *quick, *full;
@@ -44,6 +57,9 @@ struct shapes {
 };
 
 static struct shapes shapes_of(const struct op *op) {
+    if (op->dims[0] == DIM_BATCH)
+        return (struct shapes){quick_attention, full_attention, COUNT(quick_attention),
+                               COUNT(full_attention)};
     if (op->dims[1] == DIM_HEADS)
         return (struct shapes){quick_heads, full_heads, COUNT(quick_heads), COUNT(full_heads)};
     return (struct shapes){quick_rows, full_rows, COUNT(quick_rows), COUNT(full_rows)};

@@ -28,6 +28,8 @@ static void compare(struct judgement *out, const struct kernel *kernel, struct c
     for (size_t i = 0; i < count; i++) {
         const struct op_place at = op_place_of(kernel->op, &dims, i / step, i % step);
         const struct tensor *a = &y->tensors[at.output], *b = &twin_y->tensors[at.output];
+        if (!a->type) /* the kernel does without this output */
+            continue;
         const struct dtype *dt = a->type->dtype;
         uint32_t here = dtype_load(dt, a->data, at.element);
         uint32_t there = dtype_load(dt, b->data, at.element);

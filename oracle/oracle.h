@@ -10,6 +10,7 @@
 #define ORACLE_ORACLE_H
 
 #include "base/status.h"
+#include "oracle/attention.h"
 #include "oracle/bounds.h"
 #include "oracle/enclosure.h"
 #include "oracle/norm.h"
@@ -30,6 +31,7 @@ struct oracle_row {
     union {
         const struct norm_row *norm;
         const struct rope_row *rope;
+        const struct attention_row *attention;
     };
 };
 
@@ -43,6 +45,9 @@ struct op_options {
     double base;                 /* rope */
     size_t rotary_dim;           /* rope */
     enum rope_layout layout;     /* rope */
+    double scale, softcap;       /* attention: scale as the kernel gets it, in f32 */
+    bool causal, windowed;       /* attention */
+    size_t window_left, window_right, window_sinks;
 };
 
 #define OP_MAX_INPUTS 8
@@ -154,8 +159,10 @@ struct op_unit {
     union {
         struct norm_row norm;
         struct rope_row rope;
+        struct attention_row attention;
     } own;          /* what row points to */
     double *memory; /* owned */
+    size_t loaded;  /* attention: which keys and values it holds; SIZE_MAX: none */
 };
 
 /* The data that c's tensors point to must outlive it.  ERR_NOMEM. */

@@ -7,7 +7,7 @@
 
 status_t op_unit_init(struct op_unit *u, const struct op *op, const struct op_case *c) {
     size_t bytes;
-    *u = (struct op_unit){.op = op, .c = *c};
+    *u = (struct op_unit){.op = op, .c = *c, .loaded = SIZE_MAX};
     u->row.empty_row = c->empty_row;
     if (!size_mul(&bytes, op->unit_room(&u->c), sizeof *u->memory) ||
         !(u->memory = malloc(bytes ? bytes : 1)))

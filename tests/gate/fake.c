@@ -97,6 +97,11 @@ const struct kernel *loaded_kernel_of(const struct loaded_kernel *lk) {
     return lk->kernel;
 }
 
+unsigned kernel_arch(const struct loaded_kernel *lk) {
+    (void)lk;
+    return DEFAULT_ARCH;
+}
+
 unsigned kernel_ambiguous(const struct loaded_kernel *lk) {
     (void)lk;
     return 0;
