@@ -113,7 +113,7 @@ status_t case_from_npy(struct test_case *out, const char *path, const struct ker
     *out = (struct test_case){0};
     struct npy npy = {0};
     status_t st = OK;
-    if (kernel->op->dims[0] != DIM_ROWS || kernel->op->dims[1] != DIM_COLS)
+    if (kernel->op->dims[1] != DIM_COLS || kernel->op->dims[2] != DIM_NONE)
         return FAIL(ERR_UNSUPPORTED, "%s: the input of op %s is no matrix", path, kernel->op->name);
     TRY(npy_read(&npy, path));
     if (npy_misfit(&npy, kernel->in))

@@ -50,6 +50,19 @@ static const struct case_dims full_attention[] = {
     HEADS(1, 1, 1, 127, 129, 128), HEADS(2, 4, 1, 1, 513, 64),   HEADS(1, 1, 1, 130, 2, 64),
 };
 
+/* Rows, columns, and the k of a top-k. */
+static const struct case_dims quick_topk[] = {
+    {.rows = 1, .cols = 1, .k = 1},   {.rows = 7, .cols = 8, .k = 2},
+    {.rows = 9, .cols = 33, .k = 8},  {.rows = 5, .cols = 64, .k = 6},
+    {.rows = 5, .cols = 128, .k = 1}, {.rows = 5, .cols = 257, .k = 4},
+    {.rows = 3, .cols = 9, .k = 9},
+};
+static const struct case_dims full_topk[] = {
+    {.rows = 300, .cols = 64, .k = 8},
+    {.rows = 9, .cols = 511, .k = 16},
+    {.rows = 3, .cols = 4099, .k = 4},
+};
+
 /* What an op's suites are made of: shapes of both, and more of `full`. */
 struct shapes {
     const struct case_dims *quick, *full;
@@ -57,6 +70,8 @@ struct shapes {
 };
 
 static struct shapes shapes_of(const struct op *op) {
+    if (op->dims[2] == DIM_K)
+        return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk)};
     if (op->dims[0] == DIM_BATCH)
         return (struct shapes){quick_attention, full_attention, COUNT(quick_attention),
                                COUNT(full_attention)};
@@ -256,7 +271,8 @@ status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite sui
     *out = (struct plan){0};
     status_t st = OK;
     TRY(add_fills(out, kernel, suite, seed));
-    if (real_dir && kernel->op->dims[1] == DIM_COLS) /* files hold matrices */
+    if (real_dir && kernel->op->dims[1] == DIM_COLS &&
+        kernel->op->dims[2] == DIM_NONE) /* files hold matrices */
         TRY(add_real(out, kernel->op, kernel->in, suite, real_dir));
     TRY(add_orders(out, kernel, suite, seed));
     TRY(add_ensembles(out, kernel, suite, seed));

@@ -387,6 +387,7 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
         .trig = d->numerics->trig,
         .table = d->table,
         .tanh = d->numerics->tanh,
+        .topk = d->numerics->topk,
         .qk.tensor_core = d->numerics->qk.tensor_core,
         .pv.tensor_core = d->numerics->pv.tensor_core,
         .p_type = d->p_type,

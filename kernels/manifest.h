@@ -17,7 +17,7 @@
 /* By name of a tensor; NULL when not written. */
 struct manifest_types {
     char *x, *y, *acc, *w, *b, *positions;
-    char *q, *k, *v, *o, *lse, *lengths, *bias, *mask, *slopes, *sinks;
+    char *q, *k, *v, *o, *lse, *lengths, *bias, *mask, *slopes, *sinks, *p, *index;
 };
 
 /* By name of a dimension; NULL when not written. */
@@ -31,7 +31,7 @@ struct manifest_options {
     char *eps, *round_to, *base, *rotary_dim; /* expressions, a dtype; NULL when not written */
     char *scale, *softcap, *window_left, *window_right, *window_sinks;
     enum rope_layout layout;
-    bool causal;
+    bool causal, renormalise;
 };
 
 /* A sum of products: struct accumulation before its expressions are evaluated. */
@@ -60,6 +60,7 @@ struct manifest_numerics {
     enum rsqrt_variant rsqrt;
     enum trig_variant trig;
     enum tanh_variant tanh;
+    enum topk_variant topk;
     struct manifest_products qk, pv;
     char *p_type, *lazy_threshold; /* NULL when not written */
     bool sum_rounded, divide_first;

@@ -80,6 +80,8 @@ status_t options_compile(struct kernel_detail *d, const struct op *op) {
         TRY(refuse(d, op, "layout"));
     if (m->causal && !has_word("attention", op->name))
         TRY(refuse(d, op, "causal"));
+    if (m->renormalise && !has_word("softmax_topk", op->name))
+        TRY(refuse(d, op, "renormalise"));
     if (m->round_to)
         TRY(manifest_at(find_dtype(&d->round_to, m->round_to), d->file, d->index,
                         "options.round_to"));
@@ -123,6 +125,7 @@ status_t kernel_options(struct op_options *out, const struct kernel *kernel,
                                .rounded = d->round_to,
                                .layout = d->options->layout,
                                .causal = d->options->causal,
+                               .renormalise = d->options->renormalise,
                                .windowed = d->options->window_left || d->options->window_right};
     TRY(number_of(&out->eps, d, "eps", dims, 0));
     TRY(number_of(&out->base, d, "base", dims, 0));
@@ -148,5 +151,6 @@ bool kernel_same_options(const struct kernel *a, const struct kernel *b) {
     for (size_t i = 0; i < NUMBERS; i++)
         if (!same_text(text_of(x, &numbers[i]), text_of(y, &numbers[i])))
             return false;
-    return same_text(x->round_to, y->round_to) && x->layout == y->layout && x->causal == y->causal;
+    return same_text(x->round_to, y->round_to) && x->layout == y->layout &&
+           x->causal == y->causal && x->renormalise == y->renormalise;
 }

@@ -72,6 +72,12 @@ static const cyaml_strval_t tensor_cores[] = {
     {"tf32", TENSOR_CORE_TF32},
 };
 
+static const cyaml_strval_t topks[] = {
+    {"by_input", TOPK_BY_INPUT},
+    {"ties_free", TOPK_TIES_FREE},
+    {"by_probability", TOPK_BY_PROBABILITY},
+};
+
 static const cyaml_strval_t layouts[] = {
     {"interleaved", ROPE_INTERLEAVED},
     {"half", ROPE_HALF_SPLIT},
@@ -109,7 +115,7 @@ static const cyaml_schema_value_t string_value = {
 /* clang-format off */
 #define TYPE_FIELDS(FIELD) FIELD(x) FIELD(y) FIELD(acc) FIELD(w) FIELD(b) FIELD(positions) \
     FIELD(q) FIELD(k) FIELD(v) FIELD(o) FIELD(lse) FIELD(lengths) FIELD(bias) FIELD(mask)       \
-    FIELD(slopes) FIELD(sinks)
+    FIELD(slopes) FIELD(sinks) FIELD(p) FIELD(index)
 
 #define ACCEPT_FIELDS(FIELD)                                                                 \
     FIELD(DIM_ROWS, rows) FIELD(DIM_COLS, cols) FIELD(DIM_BATCH, batch)                      \
@@ -144,6 +150,7 @@ static const cyaml_schema_field_t options_fields[] = {
     STRING(OPTIONAL, manifest_options, window_sinks),
     ENUM(manifest_options, layout, layouts),
     ENUM(manifest_options, causal, truths),
+    ENUM(manifest_options, renormalise, truths),
     CYAML_FIELD_END,
 };
 
@@ -188,6 +195,7 @@ static const cyaml_schema_field_t numerics_fields[] = {
     ENUM(manifest_numerics, rsqrt, rsqrts),
     ENUM(manifest_numerics, trig, trigs),
     ENUM(manifest_numerics, tanh, tanhs),
+    ENUM(manifest_numerics, topk, topks),
     ENUM(manifest_numerics, flush, truths),
     ENUM(manifest_numerics, sum_rounded, truths),
     ENUM(manifest_numerics, divide_first, truths),
@@ -257,6 +265,8 @@ void schema_words(char *out, size_t size, const char *field) {
         {"tanh", tanhs, CYAML_ARRAY_LEN(tanhs)},
         {"tensor_core", tensor_cores, CYAML_ARRAY_LEN(tensor_cores)},
         {"layout", layouts, CYAML_ARRAY_LEN(layouts)},
+        {"topk", topks, CYAML_ARRAY_LEN(topks)},
+        {"renormalise", truths, CYAML_ARRAY_LEN(truths)},
         {"causal", truths, CYAML_ARRAY_LEN(truths)},
         {"sum_rounded", truths, CYAML_ARRAY_LEN(truths)},
         {"divide_first", truths, CYAML_ARRAY_LEN(truths)},

@@ -15,25 +15,9 @@
 #include "oracle/enclosure.h"
 #include "oracle/norm.h"
 #include "oracle/rope.h"
+#include "oracle/row.h"
 #include "oracle/tensor.h"
-
-/* What a row without any finite or +Inf entry gives: the manifest's `empty_row`. */
-enum empty_row { EMPTY_NAN, EMPTY_ZERO, EMPTY_UNIFORM };
-
-/*
- * One unit.  Ops of a matrix read x: cols exact values of the input dtype; cols may be 0.  The
- * others read the row of their own (norm.h, ...), and cols is how many results it has.
- */
-struct oracle_row {
-    const double *x;
-    size_t cols;
-    enum empty_row empty_row;
-    union {
-        const struct norm_row *norm;
-        const struct rope_row *rope;
-        const struct attention_row *attention;
-    };
-};
+#include "oracle/topk.h"
 
 /* ---- what a kernel is told ------------------------------------------------------------------- */
 
@@ -48,6 +32,7 @@ struct op_options {
     double scale, softcap;       /* attention: scale as the kernel gets it, in f32 */
     bool causal, windowed;       /* attention */
     size_t window_left, window_right, window_sinks;
+    bool renormalise; /* softmax_topk */
 };
 
 #define OP_MAX_INPUTS 8
@@ -110,6 +95,12 @@ struct op {
     status_t (*spread)(double *spread, const struct oracle_row *row, const struct enclosure *want,
                        const struct numerics *numerics);
     void (*scale)(struct result_scale *scale, const struct oracle_row *row); /* NULL: all 0 */
+    /*
+     * For the results of a unit in outputs of whole numbers, got[0 .. n-1]: *wrong is the first one
+     * that a correct kernel cannot give, or n.  NULL: there are no such outputs.
+     */
+    status_t (*judge_whole)(size_t *wrong, const struct oracle_row *row, const size_t *got,
+                            const struct numerics *numerics);
     enum dim dims[MAX_DIMS]; /* of a case, in the order in which they are shown */
     struct op_tensor inputs[OP_MAX_INPUTS], outputs[OP_MAX_OUTPUTS]; /* ended by name NULL */
     size_t unit_dims; /* the first dimensions of every output count the units */
@@ -160,6 +151,7 @@ struct op_unit {
         struct norm_row norm;
         struct rope_row rope;
         struct attention_row attention;
+        struct topk_row topk;
     } own;          /* what row points to */
     double *memory; /* owned */
     size_t loaded;  /* attention: which keys and values it holds; SIZE_MAX: none */

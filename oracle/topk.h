@@ -13,7 +13,9 @@
 #define ORACLE_TOPK_H
 
 #include "base/status.h"
-#include "oracle/oracle.h"
+#include "oracle/bounds.h"
+#include "oracle/enclosure.h"
+#include "oracle/row.h"
 
 struct topk_row {
     struct oracle_row row;
