@@ -1,5 +1,5 @@
 /* gate/case.c - cases made, named and cleared. */
-#include "gate/case.h"
+#include "gate/case_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "gate/npy.h"
 
-/* out->x and its tensors for a kernel; at least one byte, so that NULL always means no memory. */
-static status_t begin(struct test_case *out, const struct kernel *kernel, struct case_dims dims) {
+/* At least one byte, so that NULL always means no memory. */
+status_t case_begin(struct test_case *out, const struct kernel *kernel, struct case_dims dims) {
     char shape[SHAPE_SIZE];
     struct tensor_block block;
     status_t st = OK;
@@ -76,7 +76,7 @@ static status_t fill_rows(struct test_case *c, const struct fill *fill, uint64_t
 status_t case_make(struct test_case *out, const struct fill *fill, const struct kernel *kernel,
                    struct case_dims dims, uint64_t seed) {
     status_t st = OK;
-    TRY(begin(out, kernel, dims));
+    TRY(case_begin(out, kernel, dims));
     out->fill = fill;
     out->seed = seed;
     TRY(fill_rows(out, fill, seed));
@@ -119,7 +119,7 @@ status_t case_from_npy(struct test_case *out, const char *path, const struct ker
     if (npy_misfit(&npy, kernel->in))
         TRY(FAIL(ERR_UNSUPPORTED, "%s: %s", path, npy_misfit(&npy, kernel->in)));
     TRY(check_rows(&npy, path, first, &count));
-    TRY(begin(out, kernel, (struct case_dims){.rows = count, .cols = npy.cols}));
+    TRY(case_begin(out, kernel, (struct case_dims){.rows = count, .cols = npy.cols}));
     out->first_row = first;
     out->part = count != npy.rows;
     out->path = strdup(path);
@@ -140,7 +140,7 @@ done:
 status_t case_from_data(struct test_case *out, const void *x, const struct dtype *dt,
                         struct case_dims dims) {
     const struct kernel kernel = of_matrix(dt);
-    status_t st = begin(out, &kernel, dims);
+    status_t st = case_begin(out, &kernel, dims);
     if (st == OK)
         memcpy(out->x, x, dims.rows * dims.cols * dtype_size(dt));
     else
@@ -151,6 +151,7 @@ status_t case_from_data(struct test_case *out, const void *x, const struct dtype
 void case_clear(struct test_case *c) {
     free(c->x);
     free(c->path);
+    free(c->line);
     *c = (struct test_case){0};
 }
 
@@ -186,6 +187,8 @@ void case_line(char *out, size_t size, const struct test_case *c) {
         dims_shape(shape, sizeof shape, c->op->dims, &c->dims);
         snprintf(out, size, "--fill %s --shape %s --seed %llu", c->fill->name, shape,
                  (unsigned long long)c->seed);
+    } else if (c->line) {
+        snprintf(out, size, "%s", c->line);
     } else if (c->path) {
         char path[CASE_LINE_SIZE];
         shell_word(path, sizeof path, c->path);
