@@ -14,7 +14,7 @@ status_t case_begin(struct test_case *out, const struct kernel *kernel, struct c
     status_t st = OK;
     *out = (struct test_case){.op = kernel->op, .dtype = kernel->in, .dims = dims};
     dims_shape(shape, sizeof shape, kernel->op->dims, &dims);
-    if (!op_is_matrix(kernel->op)) /* which has no options */
+    if (kernel->detail || !op_is_matrix(kernel->op)) /* else it is of_matrix's */
         TRY(kernel_options(&out->options, kernel, dims));
     if (kernel_inputs(&block, kernel, dims, NULL) != OK || block.bytes > CASE_MAX_BYTES)
         TRY(FAIL(ERR_USAGE, "shape %s: a case holds at most %zu MiB", shape, CASE_MAX_BYTES >> 20));
@@ -51,7 +51,15 @@ bool case_same(const struct kernel *a, const struct kernel *b) {
     for (size_t i = 1; i < OP_MAX_INPUTS; i++)
         if (a->more_in[i] != b->more_in[i])
             return false;
-    return op_is_matrix(a->op) || kernel_same_options(a, b);
+    return kernel_same_options(a, b);
+}
+
+bool case_permutes(const struct kernel *kernel) {
+    struct op_options options = {0};
+    if (!kernel->op->spread || kernel->more_in[1])
+        return false;
+    struct case_dims dims = {.rows = 1, .cols = 1};
+    return !kernel->detail || (kernel_options(&options, kernel, dims) == OK && !options.causal);
 }
 
 /* The first input, row by row. */

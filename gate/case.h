@@ -71,6 +71,9 @@ struct op_case case_for_op(const struct test_case *c, enum empty_row empty_row);
 /* How much there is to compute, for an instruction budget: elements of inputs and outputs. */
 size_t case_work(const struct test_case *c);
 
+/* May the entries of a row change places?  Not where a mask or another input goes with them. */
+bool case_permutes(const struct kernel *kernel);
+
 /* Do these two kernels take the same cases, with the same truth? */
 bool case_same(const struct kernel *a, const struct kernel *b);
 

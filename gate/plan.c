@@ -174,9 +174,14 @@ static bool in_order_fills(const struct fill *f) {
 static status_t add_orders(struct plan *p, const struct kernel *kernel, enum suite suite,
                            uint64_t seed) {
     status_t st = OK;
-    for (const struct fill *f = fills; op_is_matrix(kernel->op) && f->name; f++)
+    const struct shapes shapes = shapes_of(kernel->op);
+    bool permutes = case_permutes(kernel);
+    for (const struct fill *f = fills; permutes && f->name; f++)
         if (suite == SUITE_FULL || in_order_fills(f))
             TRY(add_shapes(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes), seed));
+    if (!permutes && kernel->deterministic) /* repeats, schedules and neighbours only */
+        TRY(add_shapes(p, kernel, CHECK_ORDER, &fills_of(kernel->op)[0], shapes.quick,
+                       shapes.quick_count, seed));
 done:
     return st;
 }
@@ -190,7 +195,7 @@ static status_t add_ensembles(struct plan *p, const struct kernel *kernel, enum 
     const struct case_dims *shapes = suite == SUITE_FULL ? full_ensembles : quick_ensembles;
     size_t count = suite == SUITE_FULL ? COUNT(full_ensembles) : COUNT(quick_ensembles);
     status_t st = OK;
-    if (!op_is_matrix(kernel->op)) /* no mean errors are known for the others */
+    if (!case_permutes(kernel)) /* no mean errors are known for the others */
         return OK;
     TRY(add_shapes(p, kernel, CHECK_ENSEMBLE, fill_find("normal"), shapes, count, seed));
     if (strcmp(kernel->op->name, "sum") == 0)

@@ -78,7 +78,7 @@ status_t options_compile(struct kernel_detail *d, const struct op *op) {
         TRY(refuse(d, op, "round_to"));
     if (m->layout && !has_word("rope", op->name))
         TRY(refuse(d, op, "layout"));
-    if (m->causal && !has_word("attention", op->name))
+    if (m->causal && !has_word("attention softmax log_softmax lse", op->name))
         TRY(refuse(d, op, "causal"));
     if (m->renormalise && !has_word("softmax_topk", op->name))
         TRY(refuse(d, op, "renormalise"));

@@ -30,7 +30,8 @@ struct op_options {
     size_t rotary_dim;           /* rope */
     enum rope_layout layout;     /* rope */
     double scale, softcap;       /* attention: scale as the kernel gets it, in f32 */
-    bool causal, windowed;       /* attention */
+    bool causal;   /* attention; softmax and its like: row i ends at i + cols - rows */
+    bool windowed; /* attention */
     size_t window_left, window_right, window_sinks;
     bool renormalise; /* softmax_topk */
 };

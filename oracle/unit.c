@@ -28,7 +28,7 @@ void op_unit_clear(struct op_unit *u) {
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-enum { IN_X };
+enum { IN_X, IN_MASK };
 
 size_t matrix_room(const struct op_case *c) {
     return c->dims.cols;
@@ -36,7 +36,12 @@ size_t matrix_room(const struct op_case *c) {
 
 void matrix_unit(struct op_unit *u, size_t index) {
     size_t cols = u->c.dims.cols;
+    const struct tensor *mask = &u->c.in[IN_MASK];
     tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    for (size_t j = 0; j < cols; j++)
+        if ((mask->type && tensor_get(mask, index * cols + j) == 0) ||
+            (u->c.options.causal && j + u->c.dims.rows > index + cols))
+            u->memory[j] = -INFINITY;
     u->row.x = u->memory;
     u->row.cols = cols;
 }

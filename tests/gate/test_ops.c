@@ -188,7 +188,20 @@ static void shapes_that_do_not_fit(void **state) {
 /* ---- judgements ------------------------------------------------------------------------------ */
 
 /* What the fakes below do wrong. */
-static enum { HONEST, WRONG_LSE, WRONG_O, SILENT_LSE, NO_LSE, WRONG_INDEX, TWICE, NEGATIVE } fault;
+static enum {
+    HONEST,
+    WRONG_LSE,
+    WRONG_O,
+    SILENT_LSE,
+    NO_LSE,
+    LATER_O,
+    LATER_LSE,
+    LEAKS,
+    WRONG_INDEX,
+    TWICE,
+    NEGATIVE
+} fault;
+static size_t runs; /* of fake_attention since it was set to 0 */
 
 static void fake_attention(float *y, const float *x, struct case_dims d, uint64_t seed,
                            struct dev_run *run) {
@@ -222,11 +235,18 @@ static void fake_attention(float *y, const float *x, struct case_dims d, uint64_
         }
         for (size_t c = 0; c < d.head_dim; c++)
             o[r * d.head_dim + c] = (float)(o_row[c] / sum);
+        if (fault == LATER_O && runs > 0 && r == 6)
+            o[r * d.head_dim + 3] = nextafterf(o[r * d.head_dim + 3], 9);
+        if (fault == LEAKS) /* 0 times the first query of all */
+            o[r * d.head_dim] += q[0] * 0;
         if (fault == WRONG_O && r == 6)
             o[r * d.head_dim + 3] *= 1.001f;
         if (lse && (fault != SILENT_LSE || r != 4))
             lse[r] = (float)((max + log(sum)) * (fault == WRONG_LSE ? 1.4426950408889634 : 1));
+        if (fault == LATER_LSE && runs > 0 && r == 4)
+            lse[r] = nextafterf(lse[r], 99);
     }
+    runs++;
     free(o_row);
 }
 
@@ -362,27 +382,103 @@ static void twins_in_all_outputs(void **state) {
     free(result);
 }
 
-/* No order check of an op whose entries have their places. */
-static void orders_are_for_matrices(void **state) {
+/* Of an op whose entries have their places: no permutations, but repeats, schedules, neighbours. */
+static void orders_without_permutations(void **state) {
     (void)state;
     struct fake fake = attention_fake();
     struct plan plan;
+    size_t orders = 0;
     CHECK_OK(plan_init(&plan, &fake.kernel, SUITE_FULL, 1, NULL));
     for (size_t i = 0; i < plan.count; i++) {
-        assert_int_equal(plan.items[i].check, CHECK_BOUND);
+        assert_true(plan.items[i].check == CHECK_BOUND || plan.items[i].check == CHECK_ORDER);
         assert_true(plan.items[i].dims.heads % plan.items[i].dims.kv_heads == 0);
+        orders += plan.items[i].check == CHECK_ORDER;
     }
-    assert_true(plan.count > 100);
+    assert_true(plan.count > 100 && orders > 0);
     plan_clear(&plan);
+
+    static const struct {
+        int fault;
+        const char *reason; /* NULL: passes */
+    } table[] = {{HONEST, NULL},
+                 {LATER_O, "order: repeat 1: o, element [6][3] changes: equal bits are due"},
+                 {LATER_LSE, "order: repeat 1: lse, element [4][8] changes"},
+                 {LEAKS, "order: neighbours 1: o, element [20][0] changes"}};
+    struct loaded_kernel *lk = fake_load(&fake);
+    struct kernel_result *result = malloc(sizeof *result);
+    struct test_case c;
+    struct truth truth;
+    assert_non_null(result);
+    CHECK_OK(case_make(&c, fill_of(fake.kernel.op, "normal"), &fake.kernel, cases[2].dims, 1));
+    CHECK_OK(truth_init(&truth, fake.kernel.op, &c, EMPTY_NAN));
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        struct judgement j;
+        bool saw;
+        fault = table[i].fault;
+        runs = 0;
+        CHECK_OK(order_check(&j, &saw, result, lk, &c, &truth));
+        assert_true(saw);
+        if (table[i].reason)
+            CHECK_CONTAINS(j.reason, table[i].reason);
+        CHECK(j.verdict == (table[i].reason ? VERDICT_FAIL : VERDICT_PASS), "%zu: %s", i,
+              verdict_name(j.verdict));
+    }
+    fake.kernel.deterministic = false;
+    struct judgement j;
+    bool saw;
+    CHECK_OK(order_check(&j, &saw, result, lk, &c, &truth));
+    assert_int_equal(j.verdict, VERDICT_SKIP);
+    truth_clear(&truth);
+    case_clear(&c);
+    kernel_unload(lk);
+    free(result);
+}
+
+/* ---- a matrix and its mask ------------------------------------------------------------------- */
+
+static void masked_entries_are_minus_infinity(void **state) {
+    (void)state;
+    struct fake fake = fake_kernel("fake", "softmax", fake_softmax);
+    struct test_case c;
+    struct op_unit u;
+    assert_true(case_permutes(&fake.kernel));
+    fake.kernel.more_in[1] = tensor_type_find("u8");
+    assert_false(case_permutes(&fake.kernel));
+    struct case_dims dims = {.rows = 4, .cols = 6};
+    CHECK_OK(case_make(&c, fill_find("normal"), &fake.kernel, dims, 1));
+    const unsigned char *mask = c.in[1].data;
+    const float *x = c.in[0].data;
+    size_t hidden = 0;
+    for (int causal = 0; causal < 2; causal++) {
+        c.options.causal = causal;
+        const struct op_case oc = case_for_op(&c, EMPTY_NAN);
+        CHECK_OK(op_unit_init(&u, c.op, &oc));
+        for (size_t r = 0; r < 4; r++) {
+            op_unit_at(&u, r);
+            for (size_t j = 0; j < 6; j++) {
+                bool out = !mask[r * 6 + j] || (causal && j > r + 2); /* the last row sees all */
+                assert_true(u.row.x[j] == (out ? -INFINITY : (double)x[r * 6 + j]));
+                hidden += out;
+            }
+        }
+        op_unit_clear(&u);
+    }
+    assert_true(hidden > 3);
+    case_clear(&c);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_are_kept),           cmocka_unit_test(only_special_fills_are_special),
-        cmocka_unit_test(lines_name_the_shape),    cmocka_unit_test(attention_reads_its_own_rows),
-        cmocka_unit_test(shapes_that_do_not_fit),  cmocka_unit_test(judges_each_output),
-        cmocka_unit_test(judges_whole_numbers),    cmocka_unit_test(twins_in_all_outputs),
-        cmocka_unit_test(orders_are_for_matrices),
+        cmocka_unit_test(bits_are_kept),
+        cmocka_unit_test(only_special_fills_are_special),
+        cmocka_unit_test(lines_name_the_shape),
+        cmocka_unit_test(attention_reads_its_own_rows),
+        cmocka_unit_test(shapes_that_do_not_fit),
+        cmocka_unit_test(judges_each_output),
+        cmocka_unit_test(judges_whole_numbers),
+        cmocka_unit_test(twins_in_all_outputs),
+        cmocka_unit_test(orders_without_permutations),
+        cmocka_unit_test(masked_entries_are_minus_infinity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
