@@ -1,4 +1,5 @@
 /* An image loaded for a kernel, and the manifest's launches held against its entries. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,11 @@ void kernel_unload(struct loaded_kernel *lk) {
 
 const struct kernel *loaded_kernel_of(const struct loaded_kernel *lk) {
     return lk->kernel;
+}
+
+unsigned kernel_arch(const struct loaded_kernel *lk) {
+    unsigned arch;
+    return sscanf(device_info(lk->dev)->arch, "sm_%u", &arch) == 1 ? arch : DEFAULT_ARCH;
 }
 
 unsigned kernel_ambiguous(const struct loaded_kernel *lk) {
