@@ -19,7 +19,8 @@ struct device {
     const struct backend_ops *ops;
     struct backend *backend;
     struct device_info info;
-    struct dev_buf *buffers; /* all that live, for the guard check after a launch */
+    struct dev_buf *buffers; /* all that live, for the guard check after a launch; newest first */
+    const struct dev_watch *watch; /* or NULL */
 };
 
 struct dev_image {
@@ -268,6 +269,27 @@ done:
     return st;
 }
 
+void device_watch(struct device *dev, const struct dev_watch *watch) {
+    dev->watch = watch;
+}
+
+static status_t show(struct device *dev, bool done, const struct dev_launch *launch) {
+    size_t count = 0;
+    if (!dev->watch)
+        return OK;
+    for (const struct dev_buf *b = dev->buffers; b; b = b->next)
+        count++;
+    struct dev_buf **all = calloc(count + 1, sizeof *all);
+    if (!all)
+        return FAIL(ERR_NOMEM, "no memory to watch a launch");
+    size_t at = count;
+    for (struct dev_buf *b = dev->buffers; b; b = b->next)
+        all[--at] = b;
+    status_t st = dev->watch->step(dev->watch->context, done, launch, all, count);
+    free(all);
+    return st;
+}
+
 status_t device_launch(struct dev_run *run, struct device *dev, const struct dev_launch *launch) {
     status_t st = OK;
     *run = (struct dev_run){0};
@@ -278,9 +300,12 @@ status_t device_launch(struct dev_run *run, struct device *dev, const struct dev
         return FAIL(ERR_USAGE, "'%s' takes %zu arguments, %zu were given", e->name, e->param_count,
                     launch->arg_count);
     TRY(check_shape(e, launch));
+    TRY(show(dev, false, launch));
     TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, launch));
-    if (run->completed)
+    if (run->completed) {
         TRY(check_guards(run, dev, launch));
+        TRY(show(dev, true, launch));
+    }
 done:
     return st;
 }
