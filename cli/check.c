@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "gate/ensemble.h"
+#include "gate/locate.h"
 #include "gate/run.h"
 
 struct check_args {
@@ -219,6 +220,19 @@ done:
     return st;
 }
 
+/* After a difference between twins: where it was born. */
+static status_t locate(const struct check_args *args, const struct kernel *kernel,
+                       struct device *device, struct device *twin, const struct test_case *c) {
+    struct difference d;
+    char text[1024];
+    status_t st = twin_locate(&d, kernel, device, twin, c);
+    if (st != OK)
+        return st;
+    text_of_difference(text, sizeof text, &d, kernel, args->device, args->twin);
+    fputs(text, stdout);
+    return OK;
+}
+
 static status_t check(const struct check_args *args, bool *passed) {
     struct catalogue *cat = NULL;
     struct device *device = NULL, *twin_device = NULL;
@@ -246,6 +260,8 @@ static status_t check(const struct check_args *args, bool *passed) {
         TRY(report_check_json(stdout, &report));
     else
         report_check(stdout, &report);
+    if (args->twin && !args->json && report.verdict == VERDICT_FAIL)
+        TRY(locate(args, kernel, device, twin_device, &c));
     *passed = report.verdict == VERDICT_PASS;
 done:
     if (lk)

@@ -192,4 +192,18 @@ MUST_CHECK status_t device_launch(struct dev_run *run, struct device *dev,
 MUST_CHECK status_t device_time(double *seconds, struct device *dev,
                                 const struct dev_launch *launches, size_t count, size_t group);
 
+/* ---- watching -------------------------------------------------------------------------------- */
+
+/*
+ * Called before each launch of the device (done = false) and after one that completed (done = true),
+ * with the buffers that live, oldest first.  What it returns but OK ends device_launch.
+ */
+struct dev_watch {
+    status_t (*step)(void *context, bool done, const struct dev_launch *launch,
+                     struct dev_buf *const *buffers, size_t count);
+    void *context;
+};
+
+void device_watch(struct device *dev, const struct dev_watch *watch); /* NULL: no more */
+
 #endif

@@ -84,6 +84,9 @@ MUST_CHECK status_t kernel_text(char **out, size_t *size, const struct kernel *k
  */
 MUST_CHECK status_t kernel_load(struct loaded_kernel **out, struct device *dev,
                                 const struct kernel *kernel);
+/* The same with another text in the image's place. */
+MUST_CHECK status_t kernel_load_text(struct loaded_kernel **out, struct device *dev,
+                                     const struct kernel *kernel, const char *text, size_t size);
 void kernel_unload(struct loaded_kernel *lk);
 const struct kernel *loaded_kernel_of(const struct loaded_kernel *lk);
 /* 90 for a device of sm_90. */

@@ -91,10 +91,9 @@ status_t kernel_text(char **out, size_t *size, const struct kernel *kernel) {
     return st;
 }
 
-status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struct kernel *kernel) {
+status_t kernel_load_text(struct loaded_kernel **out, struct device *dev,
+                          const struct kernel *kernel, const char *text, size_t size) {
     status_t st = OK;
-    char *text = NULL;
-    size_t size;
     struct loaded_kernel *lk = calloc(1, sizeof *lk);
     *out = NULL;
 
@@ -102,7 +101,6 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
         return FAIL(ERR_NOMEM, "no memory to load %s", kernel->name);
     lk->kernel = kernel;
     lk->dev = dev;
-    TRY(kernel_text(&text, &size, kernel));
     TRY(device_load(&lk->image, dev, kernel->image, text, size));
     for (size_t i = 0; i < kernel->detail->launch_count; i++)
         TRY(check_launch(kernel, i, lk->image));
@@ -111,6 +109,17 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
     lk = NULL;
 done:
     kernel_unload(lk);
+    return st;
+}
+
+status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struct kernel *kernel) {
+    char *text;
+    size_t size;
+    *out = NULL;
+    status_t st = kernel_text(&text, &size, kernel);
+    if (st != OK)
+        return st;
+    st = kernel_load_text(out, dev, kernel, text, size);
     free(text);
     return st;
 }
