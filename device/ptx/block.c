@@ -162,6 +162,7 @@ static void begin_warp(struct warp *w) {
     w->path_count = 1;
     w->path[0] = (struct path){.pc = p->code, .mask = w->alive, .state = PATH_READY};
     w->turn = w->turn_began = w->clock = 0;
+    w->wgmma_trace = 0;
     for (size_t i = 0; i < p->pred_count; i++)
         w->pred[i] = PRED_START;
     w->pred[PRED_TRUE] = ~0u;
@@ -332,6 +333,23 @@ static void report_deadlock(struct block *b) {
     }
 }
 
+/*
+ * The warps of a warpgroup must have executed the same wgmma instructions; where they did not,
+ * hardware waits for ever or computes anything.
+ */
+static bool warpgroups_agree(struct block *b) {
+    for (unsigned k = 0; k < b->warps; k++) {
+        struct warp *w = &b->warp[k];
+        if (w->wgmma_trace == b->warp[k & ~3u].wgmma_trace)
+            continue;
+        fault_record(w, &w->launch->program->code[0], 0, FAULT_DIVERGENT_BARRIER, 0,
+                     "warp %u executed other wgmma instructions than warp %u of its warpgroup", k,
+                     k & ~3u);
+        return false;
+    }
+    return true;
+}
+
 static bool out_of_budget(struct block *b, struct warp *w) {
     if (b->launch->budget_left)
         return false;
@@ -372,7 +390,7 @@ enum block_end block_run(struct block *b, uint64_t slice) {
                 return BLOCK_FAULT;
         }
         if (done)
-            return BLOCK_DONE;
+            return warpgroups_agree(b) ? BLOCK_DONE : BLOCK_FAULT;
         if (!progress) {
             report_deadlock(b);
             return BLOCK_FAULT;

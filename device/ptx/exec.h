@@ -64,7 +64,7 @@ struct xinsn {
     uint8_t abits, dbits;        /* register bits of source a and of the destination (16, 32, 64) */
     uint16_t flags;
     uint16_t space; /* enum ptx_space */
-    uint64_t imm;   /* displacement, lookup table, ... */
+    uint64_t imm;   /* displacement, lookup table, struct tensor_model, ... */
     union {
         const struct xinsn *target; /* bra */
         const uint32_t *list;       /* rows of a vector operand */
@@ -118,6 +118,7 @@ struct program {
 
 struct lower_env {
     const struct isa *isa;
+    unsigned arch;                    /* 90 */
     uint64_t global_base, const_base; /* addresses of the module's variables */
     bool count_events;
 };
@@ -185,6 +186,8 @@ bool mem_read_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
                    const unsigned bytes[LANES], uint8_t out[LANES][16]);
 bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
                     const unsigned bytes[LANES], uint8_t in[LANES][16]);
+/* 16 aligned bytes of shared memory. */
+bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t address, uint8_t out[16]);
 bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes);
 /* The region that holds the generic or global address, or NULL. */
 struct region *mem_find(const struct warp *w, uint64_t address);
@@ -278,6 +281,7 @@ struct warp {
     uint64_t turn;       /* counts path choices */
     uint64_t turn_began; /* clock when a path was last set aside */
     uint64_t clock;      /* instructions executed before this slice */
+    uint64_t wgmma_trace;    /* which wgmma instructions it has executed */
     struct warp_shadow *shadow;
 };
 

@@ -69,7 +69,10 @@ bool token_is(const struct token *t, const char *text);
     /* the subsets of RND that some rows allow */                                                  \
     MOD(RN) MOD(RNA) MOD(RNZ) MOD(FRND) MOD(IRND)                                                  \
     MOD(RELU) MOD(SATFINITE) MOD(XORSIGN) MOD(ABS)      \
-    MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)
+    MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)                                        \
+    MOD(MNK) MOD(ROW) MOD(COL)                                                                     \
+    /* no words: the instruction has three types (d, a, b), or four (c too) */                     \
+    MOD(TYPES3) MOD(TYPES4)
 
 enum ptx_mod_kind {
 #define MOD(id) MOD_##id,
@@ -179,7 +182,7 @@ MUST_CHECK status_t parse_variable(struct parser *p, bool external);
 MUST_CHECK status_t parse_entry(struct parser *p);
 /* One instruction, guard included, up to and with its ";". */
 MUST_CHECK status_t parse_insn(struct parser *p);
-#define MAX_OPERANDS 24 /* of one instruction, vectors counted by element */
+#define MAX_OPERANDS 160 /* of one instruction, vectors counted by element */
 
 struct operands {
     struct ptx_operand list[MAX_OPERANDS];

@@ -9,7 +9,7 @@
 
 #include "device/ptx/ptx.h"
 
-enum elsewhere_test { TEST_MUFU, TEST_MEMORY, TEST_WARP };
+enum elsewhere_test { TEST_MUFU, TEST_MEMORY, TEST_WARP, TEST_TENSOR };
 
 static const struct elsewhere {
     enum ptx_op op;
@@ -35,6 +35,10 @@ static const struct elsewhere {
     {PTX_OP_MEMBAR, TEST_WARP},       {PTX_OP_FENCE, TEST_WARP},
     {PTX_OP_BRA, TEST_WARP},          {PTX_OP_RET, TEST_WARP},
     {PTX_OP_EXIT, TEST_WARP},         {PTX_OP_TRAP, TEST_WARP},
+    {PTX_OP_MMA, TEST_TENSOR},        {PTX_OP_WGMMA, TEST_TENSOR},
+    {PTX_OP_WGMMA_TF32, TEST_TENSOR}, {PTX_OP_WGMMA_INT, TEST_TENSOR},
+    {PTX_OP_WGMMA_FENCE, TEST_TENSOR}, {PTX_OP_WGMMA_COMMIT, TEST_TENSOR},
+    {PTX_OP_WGMMA_WAIT, TEST_TENSOR}, {PTX_OP_FENCE_PROXY_ASYNC, TEST_TENSOR},
     {PTX_OP_BRKPT, TEST_WARP},        {PTX_OP_NANOSLEEP, TEST_WARP},
 };
 
