@@ -260,8 +260,25 @@ static uint32_t element_bits(const uint8_t *row, unsigned i, unsigned bytes) {
     return v;
 }
 
-static void exactly(uint32_t d[GROUP], const struct xinsn *x, const struct tensor_model *model,
-                    const uint8_t *a, const uint8_t (*b)[ROW_BYTES]) {
+/* Of one output: is its NaN or infinity born here? */
+static void count_births(struct dev_events *e, const enum tensor_type type[2], const uint32_t *a,
+                         const uint32_t *b, unsigned k, uint32_t c, uint32_t d, bool f16) {
+    enum tensor_type result = f16 ? TENSOR_F16 : TENSOR_F32;
+    enum tensor_class class = tensor_class_of(result, d), worst = tensor_class_of(result, c);
+    if (class == TENSOR_FINITE)
+        return;
+    for (unsigned i = 0; i < k; i++) {
+        enum tensor_class ca = tensor_class_of(type[0], a[i]), cb = tensor_class_of(type[1], b[i]);
+        worst = ca > worst ? ca : worst;
+        worst = cb > worst ? cb : worst;
+    }
+    e->nan_born += class == TENSOR_NAN && worst != TENSOR_NAN;
+    e->inf_born += class == TENSOR_INFINITE && worst == TENSOR_FINITE;
+}
+
+static void exactly(uint32_t d[GROUP], struct warp *w, const struct xinsn *x,
+                    const struct tensor_model *model, const uint8_t *a,
+                    const uint8_t (*b)[ROW_BYTES]) {
     const struct ptx_insn *in = x->insn;
     unsigned k = in->mods.k, bytes = tensor_element_bytes(in->type2);
     const enum tensor_type type[2] = {tensor_type_of(in->type2), tensor_type_of(in->type3)};
@@ -271,8 +288,20 @@ static void exactly(uint32_t d[GROUP], const struct xinsn *x, const struct tenso
     for (unsigned j = 0; j < GROUP; j++) {
         for (unsigned i = 0; i < k; i++)
             pb[i] = element_bits(b[j], i, bytes);
-        d[j] = tensor_dot(model, type, pa, pb, k, d[j]);
+        uint32_t c = d[j];
+        d[j] = tensor_dot(model, type, pa, pb, k, c);
+        if (w->launch->shadow)
+            count_births(&w->launch->run->events, type, pa, pb, k, c, d[j], in->type == PTX_F16);
     }
+}
+
+/* Some of 8 results is NaN or infinite, which only exactly() counts as an event. */
+static bool is_remarkable(const f8 *d) {
+    const u32a *bits = (const u32a *)d;
+    bool special = false;
+    for (int n = 0; n < GROUP; n++)
+        special |= (bits[n] & 0x7f800000u) == 0x7f800000u;
+    return special;
 }
 
 /* false: NaN, infinity, or exponents too great. */
@@ -304,8 +333,8 @@ ALWAYS void float_columns(struct warp *w, const struct xinsn *x, const struct fa
             else
                 chain(&t, &rows[i], &g, k, 4, model, f16);
         }
-        if (!fast || any8(t.bad))
-            exactly(c, x, model, f->a[i], f->b + 8 * j);
+        if (!fast || any8(t.bad) || (w->launch->shadow && is_remarkable(&t.c)))
+            exactly(c, w, x, model, f->a[i], f->b + 8 * j);
         else
             for (int n = 0; n < GROUP; n++) {
                 uint32_t bits = ((const u32a *)&t.c)[n];
@@ -340,7 +369,7 @@ static void bytes(struct warp *w, const struct xinsn *x, const struct factors *f
         for (unsigned i = 0; i < 16; i++) {
             uint32_t c[GROUP];
             load_c(c, w, acc, i, j, f16);
-            exactly(c, x, model, f->a[i], f->b + 8 * j);
+            exactly(c, w, x, model, f->a[i], f->b + 8 * j);
             store_d(w, acc, c, i, j, f16);
         }
 }

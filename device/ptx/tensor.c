@@ -20,10 +20,8 @@ static const struct format formats[] = {
     [TENSOR_F32] = {32, 23, -126, 127, 255, 0, true},
 };
 
-enum class { FINITE, INFINITE, NAN_CLASS };
-
 struct number {
-    enum class class;
+    enum tensor_class class;
     bool negative;
     uint64_t significand; /* of 2^(exponent - fraction) */
     int exponent;
@@ -33,11 +31,11 @@ static struct number decode(const struct format *f, uint32_t bits) {
     bits >>= f->ignored;
     uint32_t field = bits >> f->fraction & ((1u << (f->bits - 1 - f->fraction)) - 1);
     uint32_t low = bits & ((1u << f->fraction) - 1);
-    struct number x = {.class = FINITE, .negative = bits >> (f->bits - 1) & 1};
+    struct number x = {.class = TENSOR_FINITE, .negative = bits >> (f->bits - 1) & 1};
     if (field == f->top && f->has_infinity) {
-        x.class = low ? NAN_CLASS : INFINITE;
+        x.class = low ? TENSOR_NAN : TENSOR_INFINITE;
     } else if (field == f->top && low == (1u << f->fraction) - 1) {
-        x.class = NAN_CLASS;
+        x.class = TENSOR_NAN;
     } else {
         x.significand = field ? low | 1u << f->fraction : low;
         x.exponent = field ? (int)field - f->bias : f->least;
@@ -45,14 +43,19 @@ static struct number decode(const struct format *f, uint32_t bits) {
     return x;
 }
 
+enum tensor_class tensor_class_of(enum tensor_type type, uint32_t bits) {
+    return decode(&formats[type], bits).class;
+}
+
 static struct number product(struct number a, struct number b) {
-    struct number p = {FINITE, a.negative != b.negative, a.significand * b.significand,
+    struct number p = {TENSOR_FINITE, a.negative != b.negative, a.significand * b.significand,
                        a.exponent + b.exponent};
-    bool a_zero = a.class == FINITE && !a.significand, b_zero = b.class == FINITE && !b.significand;
-    if (a.class == NAN_CLASS || b.class == NAN_CLASS)
-        p.class = NAN_CLASS;
-    else if (a.class == INFINITE || b.class == INFINITE)
-        p.class = a_zero || b_zero ? NAN_CLASS : INFINITE;
+    bool a_zero = a.class == TENSOR_FINITE && !a.significand,
+         b_zero = b.class == TENSOR_FINITE && !b.significand;
+    if (a.class == TENSOR_NAN || b.class == TENSOR_NAN)
+        p.class = TENSOR_NAN;
+    else if (a.class == TENSOR_INFINITE || b.class == TENSOR_INFINITE)
+        p.class = a_zero || b_zero ? TENSOR_NAN : TENSOR_INFINITE;
     return p;
 }
 
@@ -120,9 +123,9 @@ static uint32_t block(const struct tensor_model *m, const enum tensor_type type[
     term[count] = decode(out, c);
     fraction[count] = out->fraction;
     for (unsigned i = 0; i <= count; i++) {
-        nan |= term[i].class == NAN_CLASS;
-        infinite[term[i].negative] |= term[i].class == INFINITE;
-        if (term[i].class == FINITE && term[i].significand && term[i].exponent > top)
+        nan |= term[i].class == TENSOR_NAN;
+        infinite[term[i].negative] |= term[i].class == TENSOR_INFINITE;
+        if (term[i].class == TENSOR_FINITE && term[i].significand && term[i].exponent > top)
             top = term[i].exponent;
     }
     if (nan || infinite[0] || infinite[1])
@@ -143,9 +146,9 @@ static uint32_t widened(enum tensor_type type, uint32_t bits) {
     const struct format *f = &formats[type], *to = &formats[TENSOR_F16];
     struct number x = decode(f, bits);
     uint32_t sign = (uint32_t)x.negative << 15;
-    if (x.class == NAN_CLASS)
+    if (x.class == TENSOR_NAN)
         return special(to, true, false);
-    if (x.class == INFINITE)
+    if (x.class == TENSOR_INFINITE)
         return special(to, false, x.negative);
     if (!x.significand)
         return sign;
@@ -161,11 +164,11 @@ static uint32_t add_f16(uint32_t a, uint32_t b) {
     static const struct tensor_model m = {.end = TENSOR_RNE_F16};
     const struct format *f = &formats[TENSOR_F16];
     const struct number x = decode(f, a), y = decode(f, b);
-    bool nan = x.class == NAN_CLASS || y.class == NAN_CLASS;
-    if (nan || x.class == INFINITE || y.class == INFINITE) {
-        bool both = x.class == INFINITE && y.class == INFINITE;
+    bool nan = x.class == TENSOR_NAN || y.class == TENSOR_NAN;
+    if (nan || x.class == TENSOR_INFINITE || y.class == TENSOR_INFINITE) {
+        bool both = x.class == TENSOR_INFINITE && y.class == TENSOR_INFINITE;
         return special(f, nan || (both && x.negative != y.negative),
-                       x.class == INFINITE ? x.negative : y.negative);
+                       x.class == TENSOR_INFINITE ? x.negative : y.negative);
     }
     int64_t sx = (int64_t)(x.significand << (x.exponent + 14));
     int64_t sy = (int64_t)(y.significand << (y.exponent + 14));

@@ -58,4 +58,7 @@ struct tensor_model {
 uint32_t tensor_dot(const struct tensor_model *model, const enum tensor_type type[2],
                     const uint32_t *a, const uint32_t *b, unsigned k, uint32_t c);
 
+enum tensor_class { TENSOR_FINITE, TENSOR_INFINITE, TENSOR_NAN };
+enum tensor_class tensor_class_of(enum tensor_type type, uint32_t bits);
+
 #endif

@@ -153,7 +153,7 @@ static status_t check(struct share *s) {
     TRY(device_open(&dev, "cpu", NULL));
     TRY(device_load(&image, dev, in->name, text, kernel_text(text, sizeof text, in)));
     if (count)
-        TRY(mma_run(want, dev, image, in, count, s->a + s->begin * a, s->b + s->begin * b,
+        TRY(mma_run(want, NULL, dev, image, in, count, s->a + s->begin * a, s->b + s->begin * b,
                     s->c + s->begin * size));
     for (unsigned n = 0; n < count; n++)
         check_tile(s, s->d + (s->begin + n) * size, want + n * size, s->begin + n);
@@ -248,7 +248,7 @@ static status_t run_family(struct device *dev, struct dev_image *image, const st
     if (!a || !b || !c || !d)
         TRY(FAIL(ERR_NOMEM, "no memory"));
     TRY(in_threads(&all, share, tiles));
-    TRY(mma_run(d, dev, image, in, tiles, a, b, c));
+    TRY(mma_run(d, NULL, dev, image, in, tiles, a, b, c));
     keep(in, family, d, tiles);
     all.d = d;
     TRY(in_threads(&all, share, tiles));

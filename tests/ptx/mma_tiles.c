@@ -402,9 +402,9 @@ size_t mma_bytes_c(const struct mma_insn *in) {
     return (size_t)c_regs(in) * (mma_is_group(in) ? 128 : 32) * reg_bytes(in);
 }
 
-status_t mma_run(uint8_t *d, struct device *dev, const struct dev_image *image,
-                 const struct mma_insn *in, unsigned tiles, const uint8_t *a, const uint8_t *b,
-                 const uint8_t *c) {
+status_t mma_run(uint8_t *d, struct dev_events *events, struct device *dev,
+                 const struct dev_image *image, const struct mma_insn *in, unsigned tiles,
+                 const uint8_t *a, const uint8_t *b, const uint8_t *c) {
     status_t st = OK;
     const size_t size[4] = {tiles * mma_bytes_c(in), tiles * mma_bytes_a(in),
                             tiles * mma_bytes_b(in), tiles * mma_bytes_c(in)};
@@ -429,6 +429,8 @@ status_t mma_run(uint8_t *d, struct device *dev, const struct dev_image *image,
     TRY(device_launch(&run, dev, &launch));
     if (!run.completed || run.fault_total)
         TRY(FAIL(ERR_DEVICE, "%s", run.faults[0].text));
+    if (events)
+        *events = run.events;
     TRY(buffer_read(d, buf[0], size[0]));
 done:
     for (int i = 0; i < 4; i++)

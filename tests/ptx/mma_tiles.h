@@ -61,9 +61,9 @@ uint64_t mma_result(const struct mma_insn *in, const uint8_t *d, unsigned i, uns
 
 /* The kernel's text, entry "tile"; target such as "sm_90a".  Its length. */
 size_t mma_kernel(char *text, size_t room, const struct mma_insn *in, const char *target);
-/* Run it over `tiles` tiles.  ERR_DEVICE with the fault's text; ERR_NOMEM. */
-MUST_CHECK status_t mma_run(uint8_t *d, struct device *dev, const struct dev_image *image,
-                            const struct mma_insn *in, unsigned tiles, const uint8_t *a,
-                            const uint8_t *b, const uint8_t *c);
+/* Run it over `tiles` tiles; events may be NULL.  ERR_DEVICE with the fault's text; ERR_NOMEM. */
+MUST_CHECK status_t mma_run(uint8_t *d, struct dev_events *events, struct device *dev,
+                            const struct dev_image *image, const struct mma_insn *in,
+                            unsigned tiles, const uint8_t *a, const uint8_t *b, const uint8_t *c);
 
 #endif

@@ -112,7 +112,7 @@ static void check_tiles(const char *device, const struct mma_insn *in, unsigned 
                       c_regs + n * mma_bytes_c(in), in, &tiles[n]);
     TRY(device_open(&dev, device, NULL));
     TRY(load(&image, dev, in, target_for(in, target)));
-    TRY(mma_run(d_regs, dev, image, in, count, a_regs, b_regs, c_regs));
+    TRY(mma_run(d_regs, NULL, dev, image, in, count, a_regs, b_regs, c_regs));
     for (unsigned n = 0; n < count; n++)
         for (unsigned i = 0; i < in->m; i++)
             for (unsigned j = 0; j < 8; j++) {
@@ -234,6 +234,54 @@ static void test_architectures_differ(void) {
     want[0][9][4] = 0x41000000;
     check_tiles("cpu:sm_80", find(F16_MMA), 1);
     check_tiles("cpu:sm_89", find(F16_MMA), 1);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* 0 finite, 1 infinite, 2 NaN; of a format with `fraction` bits, sign first. */
+static int class_of(uint64_t bits, unsigned width, unsigned fraction) {
+    uint64_t infinity = ((UINT64_C(1) << (width - 1 - fraction)) - 1) << fraction;
+    uint64_t size = bits & ((UINT64_C(1) << (width - 1)) - 1);
+    return size > infinity ? 2 : size == infinity;
+}
+
+static void test_events(const char *name, enum mma_family family, unsigned width,
+                        unsigned fraction) {
+    const struct mma_insn *in = find(name);
+    const struct device_options options = {.shadow = true};
+    struct dev_events events = {0};
+    struct device *dev = NULL;
+    struct dev_image *image = NULL;
+    char target[16];
+    uint64_t nan = 0, inf = 0;
+    status_t st = OK;
+    mma_fill(&tiles[0], in, family, 3);
+    mma_registers(a_regs, b_regs, c_regs, in, &tiles[0]);
+    for (unsigned i = 0; i < in->m; i++)
+        for (unsigned j = 0; j < 8; j++) {
+            uint64_t c = tiles[0].c[i][j];
+            unsigned bits = in->f16_out ? 16 : 32, low = in->f16_out ? 10 : 23;
+            int worst = class_of(c, bits, low);
+            int d = class_of(expected(in, 90, tiles[0].a[i], tiles[0].b[j], c), bits, low);
+            for (unsigned k = 0; k < in->k; k++) {
+                int a = class_of(tiles[0].a[i][k], width, fraction);
+                int b = class_of(tiles[0].b[j][k], width, fraction);
+                worst = a > worst ? a : worst;
+                worst = b > worst ? b : worst;
+            }
+            nan += d == 2 && worst < 2;
+            inf += d == 1 && worst == 0;
+        }
+    TRY(device_open(&dev, "cpu", &options));
+    TRY(load(&image, dev, in, target_for(in, target)));
+    TRY(mma_run(d_regs, &events, dev, image, in, 1, a_regs, b_regs, c_regs));
+done:
+    CHECK_EQ(st, OK, name);
+    CHECK_EQ(events.nan_born, nan, name);
+    CHECK_EQ(events.inf_born, inf, name);
+    CHECK_EQ(nan + inf > 0, 1, name);
+    image_unload(image);
+    device_close(dev);
 }
 
 /* ---- results of an H200 ---------------------------------------------------------------------- */
@@ -380,6 +428,10 @@ int main(int argc, char **argv) {
         if (level_is_here(levels[l])) {
             test_published("cpu");
             test_architectures_differ();
+            test_events(F16_MMA, MMA_SPECIAL, 16, 10);
+            test_events(F16_F16_MMA, MMA_HUGE, 16, 10);
+            test_events(BF16_MMA, MMA_HUGE, 16, 7);
+            test_events(BF16_MMA, MMA_SPECIAL, 16, 7);
             test_recorded(argv[1], "cpu");
         }
     test_refused();
