@@ -232,8 +232,18 @@ static void test_handlers(void) {
     } cases[] = {{"ex2.approx.ftz.f32", mufu_ex2},     {"ex2.approx.f32", mufu_ex2_subnormal},
                  {"lg2.approx.ftz.f32", mufu_lg2},     {"lg2.approx.f32", mufu_lg2_subnormal},
                  {"rcp.approx.ftz.f32", mufu_rcp},     {"rcp.approx.f32", mufu_rcp_subnormal},
-                 {"rsqrt.approx.ftz.f32", mufu_rsqrt}, {"rsqrt.approx.f32", mufu_rsqrt_subnormal}};
+                 {"rsqrt.approx.ftz.f32", mufu_rsqrt}, {"rsqrt.approx.f32", mufu_rsqrt_subnormal},
+                 {"sqrt.approx.ftz.f32", mufu_sqrt},   {"sqrt.approx.f32", mufu_sqrt_subnormal},
+                 {"sin.approx.ftz.f32", mufu_sin},     {"sin.approx.f32", mufu_sin},
+                 {"cos.approx.ftz.f32", mufu_cos},     {"cos.approx.f32", mufu_cos},
+                 {"tanh.approx.f32", mufu_tanh},       {"rcp.approx.ftz.f64", mufu_rcp64h},
+                 {"rsqrt.approx.ftz.f64", mufu_rsqrt64h}};
     static const char *const levels[] = {"v2", "v3", "v4"};
+    static const char *const single_word = "%s %%r5, %%r4;\nst.global.u32 [%%d2], %%r5;\n";
+    /* f64: any low word goes in, 0 comes out */
+    static const char *const high_word =
+        "mov.b64 %%d3, {%%r2, %%r4};\n%s %%d4, %%d3;\nmov.b64 {%%r6, %%r5}, %%d4;\n"
+        "or.b32 %%r5, %%r5, %%r6;\nst.global.u32 [%%d2], %%r5;\n";
     char body[512];
     for (int level = 0; level < 3; level++) {
         struct device *dev;
@@ -245,10 +255,9 @@ static void test_handlers(void) {
             for (uint32_t round = 0; round < 16; round++) {
                 /* 65521 is prime and odd: 4096 inputs all over the range, others in each round */
                 uint32_t step = round % 2 ? 0x00010001u * 16 - 1 : 65521 * 16;
-                snprintf(body, sizeof body,
-                         "mad.lo.u32 %%r4, %%r2, %u, %%r0;\n%s %%r5, %%r4;\nst.global.u32 [%%d2], "
-                         "%%r5;\n",
-                         step, cases[k].text);
+                const char *apply = strstr(cases[k].text, "f64") ? high_word : single_word;
+                int at = snprintf(body, sizeof body, "mad.lo.u32 %%r4, %%r2, %u, %%r0;\n", step);
+                snprintf(body + at, sizeof body - (size_t)at, apply, cases[k].text);
                 struct job j = {
                     .blocks = 16, .threads = 256, .n = round * 0x10000005u, .body = body};
                 job_clean(cases[k].text, &j);
