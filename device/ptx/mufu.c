@@ -8,6 +8,7 @@
  */
 #include "device/ptx/mufu.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -353,11 +354,8 @@ uint32_t mufu_lg2_subnormal(uint32_t x) {
 
 /* Scaled at both ends: a subnormal operand up, an operand with a subnormal result down. */
 uint32_t mufu_rcp_subnormal(uint32_t x) {
-    if (is_subnormal(x))
-        return as_bits(as_float(mufu_rcp(as_bits(as_float(x) * 0x1p24f))) * 0x1p24f);
-    if (exponent_of(x) >= 253 && exponent_of(x) < 255)
-        return as_bits(as_float(mufu_rcp(as_bits(as_float(x) * 0x1p-24f))) * 0x1p-24f);
-    return mufu_rcp(x);
+    float scale = is_subnormal(x) ? 0x1p24f : fabsf(as_float(x)) > 0x1p126f ? 0.25f : 1;
+    return as_bits(as_float(mufu_rcp(as_bits(as_float(x) * scale))) * scale);
 }
 
 uint32_t mufu_rsqrt_subnormal(uint32_t x) {

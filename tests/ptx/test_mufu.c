@@ -76,6 +76,50 @@ static void test_special_values(void) {
         {mufu_rsqrt, 0x7f800000, 0, "rsqrt Inf"},
         {mufu_rsqrt, 0x40800000, 0x3f000000, "rsqrt 4"},
         {mufu_rsqrt, 0x3e800000, 0x40000000, "rsqrt 1/4"},
+        {mufu_sqrt, 0x7f800001, 0x7fffffff, "sqrt NaN"},
+        {mufu_sqrt, 0xbf800000, 0x7fffffff, "sqrt -1"},
+        {mufu_sqrt, 0x80000000, 0x80000000, "sqrt -0"},
+        {mufu_sqrt, 0x807fffff, 0x80000000, "sqrt -subnormal"},
+        {mufu_sqrt, 0x7f800000, 0x7f800000, "sqrt Inf"},
+        {mufu_sqrt, 0xff800000, 0x7fffffff, "sqrt -Inf"},
+        {mufu_sqrt, 0x41100000, 0x40400000, "sqrt 9"},
+        {mufu_sqrt, 0x00800000, 0x20000000, "sqrt 2^-126"},
+        {mufu_sqrt_subnormal, 0x00000001, 0x1a3504f3, "sqrt 2^-149 without ftz"},
+        {mufu_sqrt_subnormal, 0x80000001, 0x7fffffff, "sqrt -2^-149 without ftz"},
+        {mufu_sqrt_subnormal, 0x80000000, 0x80000000, "sqrt -0 without ftz"},
+        {mufu_sin, 0x7fc00000, 0x7fffffff, "sin NaN"},
+        {mufu_sin, 0xff800000, 0x7fffffff, "sin -Inf"},
+        {mufu_sin, 0, 0, "sin 0"},
+        {mufu_sin, 0x80000000, 0x80000000, "sin -0"},
+        {mufu_sin, 0x807fffff, 0x80000000, "sin -subnormal"},
+        {mufu_sin, 0x00800000, 0, "sin 2^-126: subnormal turns"},
+        {mufu_sin, 0x3fc90fdb, 0x3f800000, "sin pi/2"},
+        {mufu_sin, 0xbfc90fdb, 0xbf800000, "sin -pi/2"},
+        {mufu_sin, 0x7f7fffff, 0, "sin of the largest"},
+        {mufu_sin, 0xff7fffff, 0x80000000, "sin of the smallest"},
+        {mufu_cos, 0x7f800000, 0x7fffffff, "cos Inf"},
+        {mufu_cos, 0xffc00000, 0x7fffffff, "cos NaN"},
+        {mufu_cos, 0x80000000, 0x3f800000, "cos -0"},
+        {mufu_cos, 0x40490fdb, 0xbf800000, "cos pi"},
+        {mufu_cos, 0x7f7fffff, 0x3f800000, "cos of the largest"},
+        {mufu_tanh, 0xffc00001, 0x7fffffff, "tanh NaN"},
+        {mufu_tanh, 0xff800000, 0xbf800000, "tanh -Inf"},
+        {mufu_tanh, 0x80000000, 0x80000000, "tanh -0"},
+        {mufu_tanh, 0x80000001, 0x80000001, "tanh -subnormal"},
+        {mufu_tanh, 0x3b7fffff, 0x3b7fffff, "tanh below 2^-8"},
+        {mufu_tanh, 0x41000000, 0x3f800000, "tanh 8"},
+        {mufu_tanh, 0xc0ffffff, 0xbf7ffffc, "tanh above -8"},
+        {mufu_rcp64h, 0x7ff00001, 0x7fffffff, "rcp of a NaN's high word"},
+        {mufu_rcp64h, 0xfff00000, 0x80000000, "rcp64h -Inf"},
+        {mufu_rcp64h, 0x800fffff, 0xfff00000, "rcp64h -subnormal"},
+        {mufu_rcp64h, 0x7fd00000, 0x00100000, "rcp64h 2^1022"},
+        {mufu_rcp64h, 0xffd00001, 0x80000000, "rcp64h below -2^1022 flushes"},
+        {mufu_rcp64h, 0x40080000, 0x3fd55555, "rcp64h 3"},
+        {mufu_rsqrt64h, 0xfff80000, 0x7fffffff, "rsqrt of a NaN's high word"},
+        {mufu_rsqrt64h, 0x80000000, 0xfff00000, "rsqrt64h -0"},
+        {mufu_rsqrt64h, 0x80100000, 0x7fffffff, "rsqrt64h -2^-1022"},
+        {mufu_rsqrt64h, 0x7ff00000, 0, "rsqrt64h Inf"},
+        {mufu_rsqrt64h, 0x40100000, 0x3fe00000, "rsqrt64h 4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_EQ(cases[i].f(cases[i].x), cases[i].want, cases[i].name);
@@ -304,9 +348,32 @@ static void test_extremes(void) {
     CHECK_EQ(fabs(rsqrt - 1.5145) < 0.0001, 1, "rsqrt extreme");
 }
 
+/* Successive inputs of [from, to) at which a rising function falls. */
+static uint32_t falls(uint32_t (*f)(uint32_t), uint32_t from, uint32_t to) {
+    uint32_t count = 0, last = f(from);
+    for (uint32_t x = from; x < to; x++) {
+        uint32_t next = f(x);
+        count += next < last;
+        last = next;
+    }
+    return count;
+}
+
+/* Not monotone: an H200's own results fall as often. */
+static void test_falls(void) {
+    CHECK_EQ(falls(mufu_sqrt, 0x3f800000, 0x40800000), 4, "sqrt falls");
+    uint32_t within = 0; /* between binades tanh never falls */
+    for (uint32_t e = 0x3b800000; e < 0x41000000; e += 0x00800000) {
+        within += falls(mufu_tanh, e, e + 0x00800000);
+        CHECK_EQ(mufu_tanh(e) >= mufu_tanh(e - 1), 1, "tanh rises from binade to binade");
+    }
+    CHECK_EQ(within, 26237, "tanh falls");
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--slow") == 0) {
         test_extremes();
+        test_falls();
         return report();
     }
     test_special_values();
