@@ -16,10 +16,15 @@ run 0 exhaust tanh.approx.bf16 -d cpu --bits
 has out '^  cpu             0 differ$'
 grep -q 'worst' out && fail "--bits measures errors"
 
-# One chunk of 64 of a function with 2^32 inputs, [0.0078125, 2): 17/64 is the next.
-run 0 exhaust rcp.approx.ftz.f32 --shard 16/64 --bits
-has out '^  inputs          67108864$'
-has out '^  hashes          1 of 1 as on an H200$'
+# One chunk of 64 of each operation with 2^32 inputs: [2^-7, 2) is the 16th, [2, 512) the 17th.
+for part in ex2.approx.ftz.f32/17 lg2.approx.f32/16 rcp.approx.ftz.f32/16 rsqrt.approx.f32/16 \
+    sqrt.approx.ftz.f32/16 sin.approx.ftz.f32/17 cos.approx.f32/16 tanh.approx.f32/16 \
+    rcp.approx.ftz.f64/16 rsqrt.approx.ftz.f64/17; do
+    run 0 exhaust "${part%/*}" --shard "${part##*/}/64" --bits
+    has out "^${part%/*}  PASS\$"
+    has out '^  inputs          67108864$'
+    has out '^  hashes          1 of 1 as on an H200$'
+done
 
 # The table of hashes is what --hashes prints.
 run 0 exhaust tanh.approx.f16 --hashes

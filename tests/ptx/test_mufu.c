@@ -273,14 +273,14 @@ static void test_handlers(void) {
     static const struct {
         const char *text;
         uint32_t (*f)(uint32_t);
-    } cases[] = {{"ex2.approx.ftz.f32", mufu_ex2},     {"ex2.approx.f32", mufu_ex2_subnormal},
-                 {"lg2.approx.ftz.f32", mufu_lg2},     {"lg2.approx.f32", mufu_lg2_subnormal},
-                 {"rcp.approx.ftz.f32", mufu_rcp},     {"rcp.approx.f32", mufu_rcp_subnormal},
-                 {"rsqrt.approx.ftz.f32", mufu_rsqrt}, {"rsqrt.approx.f32", mufu_rsqrt_subnormal},
-                 {"sqrt.approx.ftz.f32", mufu_sqrt},   {"sqrt.approx.f32", mufu_sqrt_subnormal},
-                 {"sin.approx.ftz.f32", mufu_sin},     {"sin.approx.f32", mufu_sin},
-                 {"cos.approx.ftz.f32", mufu_cos},     {"cos.approx.f32", mufu_cos},
-                 {"tanh.approx.f32", mufu_tanh},       {"rcp.approx.ftz.f64", mufu_rcp64h},
+    } cases[] = {{"ex2.approx.ftz.f32", mufu_ex2},       {"ex2.approx.f32", mufu_ex2_subnormal},
+                 {"lg2.approx.ftz.f32", mufu_lg2},       {"lg2.approx.f32", mufu_lg2_subnormal},
+                 {"rcp.approx.ftz.f32", mufu_rcp},       {"rcp.approx.f32", mufu_rcp_subnormal},
+                 {"rsqrt.approx.ftz.f32", mufu_rsqrt},   {"rsqrt.approx.f32", mufu_rsqrt_subnormal},
+                 {"sqrt.approx.ftz.f32", mufu_sqrt},     {"sqrt.approx.f32", mufu_sqrt_subnormal},
+                 {"sin.approx.ftz.f32", mufu_sin},       {"sin.approx.f32", mufu_sin},
+                 {"cos.approx.ftz.f32", mufu_cos},       {"cos.approx.f32", mufu_cos},
+                 {"tanh.approx.f32", mufu_tanh},         {"rcp.approx.ftz.f64", mufu_rcp64h},
                  {"rsqrt.approx.ftz.f64", mufu_rsqrt64h}};
     static const char *const levels[] = {"v2", "v3", "v4"};
     static const char *const single_word = "%s %%r5, %%r4;\nst.global.u32 [%%d2], %%r5;\n";
