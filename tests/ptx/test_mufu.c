@@ -359,15 +359,10 @@ static uint32_t falls(uint32_t (*f)(uint32_t), uint32_t from, uint32_t to) {
     return count;
 }
 
-/* Not monotone: an H200's own results fall as often. */
+/* Not monotone; that an H200's results fall as often follows from their hashes (assay exhaust). */
 static void test_falls(void) {
     CHECK_EQ(falls(mufu_sqrt, 0x3f800000, 0x40800000), 4, "sqrt falls");
-    uint32_t within = 0; /* between binades tanh never falls */
-    for (uint32_t e = 0x3b800000; e < 0x41000000; e += 0x00800000) {
-        within += falls(mufu_tanh, e, e + 0x00800000);
-        CHECK_EQ(mufu_tanh(e) >= mufu_tanh(e - 1), 1, "tanh rises from binade to binade");
-    }
-    CHECK_EQ(within, 26237, "tanh falls");
+    CHECK_EQ(falls(mufu_tanh, 0x3b000000, 0x41800000), 26240, "tanh falls");
 }
 
 int main(int argc, char **argv) {
