@@ -4,11 +4,10 @@
 # format (kernels/softmax/exp.cuh) for @EXP@ and @FLUSH@.  A comment "# @NAME@ = EXPRESSION" names an
 # expression for the entries below it.
 
-function expand(text, t,   name) {
-    for (name in names) # one may use another: two rounds
-        gsub("@" name "@", "(" names[name] ")", text)
-    for (name in names)
-        gsub("@" name "@", "(" names[name] ")", text)
+function expand(text, t,   name, round) {
+    for (round = 1; round <= 3; round++) # one may use another
+        for (name in names)
+            gsub("@" name "@", "(" names[name] ")", text)
     gsub(/@T@/, t, text)
     gsub(/@VEC@/, t == "f32" ? 4 : 8, text)
     gsub(/@EXP@/, t == "f32" ? "expf" : "fast", text)

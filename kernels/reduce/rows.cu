@@ -1,64 +1,64 @@
 /*
- * Rung 10.  Eight or four 16-byte loads under way per thread.  `block_row` gives a row to a block;
- * `warp_row` to a warp, which strides over the rows: no barrier, and while one warp folds its row
- * the others load.
+ * Rung 10.  A row for a warp, for a quarter of one or for a block, whatever suits its length, with
+ * up to eight 16-byte loads under way in each thread.
+ *
+ * `block_row`: rows of some thousands; one batch of loads, one barrier.
+ * `warp_row`: rows of hundreds; no barrier, and while one warp folds its row others load.
+ * `short_row`: sixteen lanes per row: a fold takes 4 shuffles for two rows where a warp takes 5 for
+ * one, which is what limits rows of 256 and less.
+ *
+ * y is f32 (NAME_DTYPE) or of x's type (NAME_to_DTYPE, rounded once in the end).
  */
 #include "kernels/reduce/block.cuh"
 #include "kernels/reduce/stream.cuh"
 
-template <class Op> __device__ float warp_reduce(float v) {
-    for (int offset = 16; offset > 0; offset /= 2)
-        v = Op::combine(v, __shfl_down_sync(0xffffffff, v, offset));
-    return v;
-}
-
-template <class Op, int DEPTH, class In, class Out>
-__device__ void block_row(const In *__restrict__ x, Out *__restrict__ y, int cols) {
-    const In *row = x + (size_t)blockIdx.x * cols;
-    const float v = block_reduce<Op>(stream<Op, DEPTH>(row, cols, threadIdx.x, BLOCK));
+template <class Op, class In, class Out>
+__device__ void block_row(const In *x, Out *y, unsigned, int cols) {
+    const float v = block_reduce<Op>(stream<Op, 4>(row_of(x, cols), cols, threadIdx.x, BLOCK));
     if (threadIdx.x == 0)
         put(&y[blockIdx.x], v);
 }
 
-template <class Op, int DEPTH, class In, class Out>
-__device__ void warp_row(const In *__restrict__ x, Out *__restrict__ y, unsigned rows, int cols) {
-    const unsigned warps = gridDim.x * blockDim.y;
-    for (unsigned r = blockIdx.x * blockDim.y + threadIdx.y; r < rows; r += warps) {
-        const float v =
-            warp_reduce<Op>(stream<Op, DEPTH>(x + (size_t)r * cols, cols, threadIdx.x, 32));
-        if (threadIdx.x == 0)
-            put(&y[r], v);
-    }
+/* LANES neighbouring lanes per row; blockDim.x = LANES, BLOCK threads in all. */
+template <class Op, int LANES, int DEPTH, class In, class Out>
+__device__ void lanes_row(const In *x, Out *y, unsigned rows, int cols) {
+    const unsigned r = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
+    const unsigned lane = threadIdx.x % LANES;
+    float v = Op::identity();
+
+    if (r < rows)
+        v = stream<Op, DEPTH>(x + (size_t)r * cols, cols, lane, LANES);
+    for (int offset = LANES / 2; offset > 0; offset /= 2)
+        v = Op::combine(v, __shfl_down_sync(0xffffffff, v, offset, LANES));
+    if (r < rows && lane == 0)
+        put(&y[r], v);
 }
 
-#define B(dtype, T, op, Op, DEPTH)                                                       \
-    extern "C" __global__ void __launch_bounds__(BLOCK)                                    \
-        op##_block_row##DEPTH##_##dtype(const T *__restrict__ x, float *__restrict__ y, int cols) { \
-        block_row<Op, DEPTH>(x, y, cols);                                                           \
-    }
-#define W(dtype, T, op, Op, DEPTH)                                                       \
-    extern "C" __global__ void __launch_bounds__(BLOCK)                                    \
-        op##_warp_row##DEPTH##_##dtype(const T *__restrict__ x, float *__restrict__ y, int rows, int cols) { \
-        warp_row<Op, DEPTH>(x, y, rows, cols);                                                           \
-    }
-FOR_EACH_DTYPE(B, sum, Sum, 4)
-FOR_EACH_DTYPE(B, sum, Sum, 8)
-FOR_EACH_DTYPE(W, sum, Sum, 4)
-FOR_EACH_DTYPE(W, sum, Sum, 8)
-
-/* A row's chunks: blockIdx.y takes chunk_cols of it; part y[row * gridDim.y + blockIdx.y]. */
-template <class Op, int DEPTH, class In>
-__device__ void chunk(const In *__restrict__ x, float *__restrict__ y, int cols, int chunk_cols) {
-    const unsigned start = min(blockIdx.x * chunk_cols, cols), end = min(start + chunk_cols, cols);
-    const In *row = x + (size_t)blockIdx.y * cols + start;
-    const float v = block_reduce<Op>(stream<Op, DEPTH>(row, end - start, threadIdx.x, BLOCK));
-    if (threadIdx.x == 0)
-        y[blockIdx.y * gridDim.x + blockIdx.x] = v;
+template <class Op, class In, class Out>
+__device__ void warp_row(const In *x, Out *y, unsigned rows, int cols) {
+    lanes_row<Op, 32, 8>(x, y, rows, cols);
 }
-#define C(dtype, T, op, Op, DEPTH)                                                       \
-    extern "C" __global__ void __launch_bounds__(BLOCK)                                    \
-        op##_chunk##DEPTH##_##dtype(const T *__restrict__ x, float *__restrict__ y, int cols, int chunk_cols) { \
-        chunk<Op, DEPTH>(x, y, cols, chunk_cols);                                                           \
+
+template <class Op, class In, class Out>
+__device__ void short_row(const In *x, Out *y, unsigned rows, int cols) {
+    lanes_row<Op, 16, 4>(x, y, rows, cols);
+}
+
+#define ROW_KERNEL(dtype, T, Out, op, name, body)                                    \
+    extern "C" __global__ void __launch_bounds__(BLOCK) op##_##name##_##dtype(       \
+        const T *__restrict__ x, Out *__restrict__ y, int rows, int cols) {          \
+        body(x, y, rows, cols);                                                      \
     }
-FOR_EACH_DTYPE(C, sum, Sum, 4)
-FOR_EACH_DTYPE(C, sum, Sum, 8)
+#define ROW_KERNELS(op, Op, name)                                                    \
+    ROW_KERNEL(f32, float, float, op, name, name<Op>)                                \
+    ROW_KERNEL(f16, __half, float, op, name, name<Op>)                               \
+    ROW_KERNEL(bf16, __nv_bfloat16, float, op, name, name<Op>)                       \
+    ROW_KERNEL(f16, __half, __half, op, name##_to, name<Op>)                         \
+    ROW_KERNEL(bf16, __nv_bfloat16, __nv_bfloat16, op, name##_to, name<Op>)
+
+ROW_KERNELS(sum, Sum, block_row)
+ROW_KERNELS(max, Max, block_row)
+ROW_KERNELS(sum, Sum, warp_row)
+ROW_KERNELS(max, Max, warp_row)
+ROW_KERNELS(sum, Sum, short_row)
+ROW_KERNELS(max, Max, short_row)

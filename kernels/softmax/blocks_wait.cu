@@ -1,0 +1,99 @@
+/*
+ * Rung 11.  For rows too long for one block: `chunks` blocks hold a row in their registers, exchange
+ * the chunks' (max, sum) through global memory and wait for each other in the middle, so that even a
+ * row of a million entries is read once and written once.
+ *
+ * Waiting needs the blocks of a row on the GPU together.  Blocks take chunks in the order in which they
+ * start (a ticket each), so all rows but the last one begun are complete, finish and make room for the
+ * last one's blocks: there is no deadlock wherever one row fits.
+ *
+ * A chunk's state is one 64-bit word, (max, sum), written and read whole, and is its own flag:
+ * softmax_wait_clear sets the words to all ones, which no state is, as a maximum is never NaN.  The
+ * states are joined in the order of the chunks, whichever comes last: the same bits in every run.
+ */
+#include "kernels/softmax/on_chip.cuh"
+#include "kernels/softmax/online.cuh"
+
+#define EMPTY 0xffffffffffffffffull
+
+/* words[0] hands out tickets from 0; the states follow. */
+extern "C" __global__ void softmax_wait_clear(unsigned long long *words, int count) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count)
+        words[i] = i == 0 ? 0 : EMPTY;
+}
+
+static __device__ void publish(unsigned long long *to, float m, float l) {
+    const unsigned long long state =
+        (unsigned long long)__float_as_uint(l) << 32 | __float_as_uint(m);
+    asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(to), "l"(state) : "memory");
+}
+
+static __device__ Online await(const unsigned long long *from) {
+    unsigned long long state;
+    for (;;) {
+        asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(state) : "l"(from) : "memory");
+        if (state != EMPTY)
+            return Online{__uint_as_float((unsigned)state), __uint_as_float(state >> 32)};
+        __nanosleep(20);
+    }
+}
+
+/* All chunks' states joined by one warp. */
+static __device__ Online join_chunks(const unsigned long long *states, unsigned chunks,
+                                     unsigned lane) {
+    Online s = online_empty();
+    for (unsigned c = lane; c < chunks; c += WARP)
+        s = online_join(s, await(&states[c]));
+    return online_warp(s);
+}
+
+template <class Exp, int VECTORS, class T>
+__device__ void blocks_wait(const T *__restrict__ x, T *__restrict__ y, unsigned long long *words,
+                            int cols, unsigned chunks, int chunk_cols) {
+    __shared__ float part[2 * WARP + 2];
+    __shared__ unsigned shared_ticket;
+    const unsigned thread = threadIdx.x;
+
+    if (thread == 0)
+        shared_ticket = atomicAdd((unsigned *)words, 1);
+    __syncthreads();
+    const unsigned r = shared_ticket / chunks, chunk = shared_ticket % chunks;
+    const int start = min((int)chunk * chunk_cols, cols);
+    const T *from = x + (size_t)r * cols + start;
+    const Cut<T> cut(from, min(chunk_cols, cols - start));
+    const float ragged = thread < cut.head + cut.tail ? get(from[cut.ragged(thread)]) : NEG_INF;
+    PackedRow<T, VECTORS> row((const uint4 *)(from + cut.head), ragged, cut, thread,
+                             blockDim.x);
+
+    const float m = team_reduce<RowMax>(row.max(), part);
+    row.keep_packed();
+    const float l = team_reduce<RowSum>(row.exp_sum(Exp(finite_or_zero(m))), part + WARP);
+    unsigned long long *states = words + 1 + (size_t)r * chunks;
+    if (thread < WARP) {
+        if (thread == 0)
+            publish(&states[chunk], m, l);
+        const Online s = join_chunks(states, chunks, thread);
+        part[2 * WARP] = s.m;
+        part[2 * WARP + 1] = 1.0f / s.l;
+    }
+    __syncthreads();
+    row.keep_packed();
+    row.write(y + (from - x), Exp(part[2 * WARP]), part[2 * WARP + 1]);
+}
+
+/* BYTES of the row per thread. */
+#define SOFTMAX_BLOCKS_WAIT(dtype, T, name, THREADS, BYTES, BLOCKS)                              \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) softmax_##name##_##dtype(      \
+        const T *__restrict__ x, T *__restrict__ y, unsigned long long *words, int cols,         \
+        int chunks, int chunk_cols) {                                                            \
+        blocks_wait<ExpOf<T>, BYTES / 16>(x, y, words, cols, chunks, chunk_cols);                \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, blocks_wait, 512, 128, 2)
+#ifdef BENCH_VARIANTS
+FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw256, 256, 128, 4)
+FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw3, 512, 64, 3)
+FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw4, 512, 64, 4)
+FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw1k, 1024, 128, 1)
+#endif
