@@ -61,10 +61,7 @@ __device__ void blocks_wait(const T *__restrict__ x, T *__restrict__ y, unsigned
     const unsigned r = shared_ticket / chunks, chunk = shared_ticket % chunks;
     const int start = min((int)chunk * chunk_cols, cols);
     const T *from = x + (size_t)r * cols + start;
-    const Cut<T> cut(from, min(chunk_cols, cols - start));
-    const float ragged = thread < cut.head + cut.tail ? get(from[cut.ragged(thread)]) : NEG_INF;
-    PackedRow<T, VECTORS> row((const uint4 *)(from + cut.head), ragged, cut, thread,
-                             blockDim.x);
+    PackedRow<T, VECTORS> row(from, min(chunk_cols, cols - start), thread, blockDim.x);
 
     const float m = team_reduce<RowMax>(row.max(), part);
     row.keep_packed();
@@ -79,7 +76,9 @@ __device__ void blocks_wait(const T *__restrict__ x, T *__restrict__ y, unsigned
     }
     __syncthreads();
     row.keep_packed();
-    row.write(y + (from - x), Exp(part[2 * WARP]), part[2 * WARP + 1]);
+    const Exp exp(part[2 * WARP]);
+    const float scale = part[2 * WARP + 1];
+    row.write(y + (from - x), [&](float v) { return exp(v) * scale; });
 }
 
 /* BYTES of the row per thread. */

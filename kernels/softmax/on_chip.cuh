@@ -132,6 +132,14 @@ template <class T, int VECTORS> struct PackedRow {
             asm volatile("" : "+r"(v[k].x), "+r"(v[k].y), "+r"(v[k].z), "+r"(v[k].w));
     }
 
+    /* A row in global memory. */
+    __device__ PackedRow(const T *row, unsigned n, unsigned thread, unsigned team)
+        : PackedRow((const uint4 *)(row + Cut<T>(row, n).head), NEG_INF, Cut<T>(row, n), thread,
+                    team) {
+        if (thread < cut.head + cut.tail)
+            ragged = get(row[cut.ragged(thread)]);
+    }
+
     __device__ float max() const {
         float max = ragged;
 #pragma unroll
@@ -161,10 +169,11 @@ template <class T, int VECTORS> struct PackedRow {
         return join_sums<VEC<T>>(sums) + exp(ragged);
     }
 
-    template <class Exp> __device__ void write(T *out, const Exp &exp, float scale) const {
+    /* out = result(entry). */
+    template <class F> __device__ void write(T *out, const F &result) const {
         uint4 *body = (uint4 *)(out + cut.head);
         if (thread < cut.head + cut.tail)
-            put(&out[cut.ragged(thread)], exp(ragged) * scale);
+            put(&out[cut.ragged(thread)], result(ragged));
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
             if (k * team + thread < cut.vectors) {
@@ -172,7 +181,7 @@ template <class T, int VECTORS> struct PackedRow {
                 unpack<T>(x, v[k]);
 #pragma unroll
                 for (int j = 0; j < VEC<T>; j++)
-                    x[j] = exp(x[j]) * scale;
+                    x[j] = result(x[j]);
                 body[k * team + thread] = pack<T>(x);
             }
     }

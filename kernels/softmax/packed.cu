@@ -8,17 +8,13 @@
 template <class Exp, class T>
 __device__ void packed(const T *__restrict__ x, T *__restrict__ y, int cols) {
     __shared__ float part[2 * WARP];
-    const T *from = x + (size_t)blockIdx.x * cols;
-    const Cut<T> cut(from, cols);
-    const float ragged =
-        threadIdx.x < cut.head + cut.tail ? get(from[cut.ragged(threadIdx.x)]) : NEG_INF;
-    PackedRow<T, 64 / VEC<T>> row((const uint4 *)(from + cut.head), ragged, cut, threadIdx.x,
-                                  blockDim.x);
+    PackedRow<T, 64 / VEC<T>> row(x + (size_t)blockIdx.x * cols, cols, threadIdx.x, blockDim.x);
     const Exp exp(team_reduce<RowMax>(row.max(), part));
     row.keep_packed();
     const float sum = team_reduce<RowSum>(row.exp_sum(exp), part + WARP);
     row.keep_packed();
-    row.write(y + (size_t)blockIdx.x * cols, exp, 1.0f / sum);
+    const float scale = 1.0f / sum;
+    row.write(y + (size_t)blockIdx.x * cols, [&](float v) { return exp(v) * scale; });
 }
 
 #define SOFTMAX_PACKED(dtype, T, name)                                                    \
