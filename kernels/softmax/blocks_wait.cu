@@ -1,6 +1,6 @@
 /*
- * Rung 11.  For rows too long for one block: `chunks` blocks hold a row in their registers, exchange
- * the chunks' (max, sum) through global memory and wait for each other in the middle, so that even a
+ * Rung 11.  For rows too long for one block: `chunks` blocks hold a row in their shared memory (which
+ * has room for three of them, registers for two), exchange the chunks' (max, sum) through global memory and wait for each other in the middle, so that even a
  * row of a million entries is read once and written once.
  *
  * Waiting needs the blocks of a row on the GPU together.  Blocks take chunks in the order in which they
@@ -14,6 +14,7 @@
 #include "kernels/softmax/on_chip.cuh"
 #include "kernels/softmax/online.cuh"
 
+#define THREADS 512
 #define EMPTY 0xffffffffffffffffull
 
 /* words[0] hands out tickets from 0; the states follow. */
@@ -48,51 +49,107 @@ static __device__ Online join_chunks(const unsigned long long *states, unsigned 
     return online_warp(s);
 }
 
-template <class Exp, int VECTORS, class T>
+/*
+ * A chunk in shared memory: thread t reads only vectors t, t + THREADS ..., which it copied itself, so
+ * that waiting for its own copies is enough.
+ */
+template <class T> struct SharedRow {
+    const uint4 *slots;
+    float ragged;
+    Cut<T> cut;
+
+    __device__ SharedRow(uint4 *slots, const T *row, unsigned n) : slots(slots), cut(row, n) {
+        const uint4 *body = (const uint4 *)(row + cut.head);
+        for (unsigned i = threadIdx.x; i < cut.vectors; i += THREADS)
+            copy16(&slots[i], &body[i]);
+        ragged = threadIdx.x < cut.head + cut.tail ? get(row[cut.ragged(threadIdx.x)]) : NEG_INF;
+        wait_copies();
+    }
+
+    template <class F> __device__ void for_each_vector(const F &f) const {
+#pragma unroll 2
+        for (unsigned i = threadIdx.x; i < cut.vectors; i += THREADS) {
+            float v[VEC<T>];
+            unpack<T>(v, slots[i]);
+            f(i, v);
+        }
+    }
+
+    __device__ float max() const {
+        float max = ragged;
+        for_each_vector([&](unsigned, const float *v) {
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                max = fmaxf(max, v[j]);
+        });
+        return max;
+    }
+
+    template <class Exp> __device__ float exp_sum(const Exp &exp) const {
+        float sums[VEC<T>];
+#pragma unroll
+        for (int j = 0; j < VEC<T>; j++)
+            sums[j] = 0.0f;
+        for_each_vector([&](unsigned, const float *v) {
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                sums[j] += exp(v[j]);
+        });
+        return join_sums<VEC<T>>(sums) + exp(ragged);
+    }
+
+    /* out = result(entry). */
+    template <class F> __device__ void write(T *out, const F &result) const {
+        if (threadIdx.x < cut.head + cut.tail)
+            put(&out[cut.ragged(threadIdx.x)], result(ragged));
+        for_each_vector([&](unsigned i, float *v) {
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                v[j] = result(v[j]);
+            ((uint4 *)(out + cut.head))[i] = pack<T>(v);
+        });
+    }
+};
+
+template <class Exp, class T>
 __device__ void blocks_wait(const T *__restrict__ x, T *__restrict__ y, unsigned long long *words,
                             int cols, unsigned chunks, int chunk_cols) {
+    extern __shared__ uint4 slots[];
     __shared__ float part[2 * WARP + 2];
     __shared__ unsigned shared_ticket;
-    const unsigned thread = threadIdx.x;
 
-    if (thread == 0)
+    if (threadIdx.x == 0)
         shared_ticket = atomicAdd((unsigned *)words, 1);
     __syncthreads();
     const unsigned r = shared_ticket / chunks, chunk = shared_ticket % chunks;
     const int start = min((int)chunk * chunk_cols, cols);
-    const T *from = x + (size_t)r * cols + start;
-    PackedRow<T, VECTORS> row(from, min(chunk_cols, cols - start), thread, blockDim.x);
+    const size_t at = (size_t)r * cols + start;
+    const SharedRow<T> row(slots, x + at, min(chunk_cols, cols - start));
 
     const float m = team_reduce<RowMax>(row.max(), part);
-    row.keep_packed();
     const float l = team_reduce<RowSum>(row.exp_sum(Exp(finite_or_zero(m))), part + WARP);
     unsigned long long *states = words + 1 + (size_t)r * chunks;
-    if (thread < WARP) {
-        if (thread == 0)
+    if (threadIdx.x < WARP) {
+        if (threadIdx.x == 0)
             publish(&states[chunk], m, l);
-        const Online s = join_chunks(states, chunks, thread);
+        const Online s = join_chunks(states, chunks, threadIdx.x);
         part[2 * WARP] = s.m;
         part[2 * WARP + 1] = 1.0f / s.l;
     }
     __syncthreads();
-    row.keep_packed();
     const Exp exp(part[2 * WARP]);
     const float scale = part[2 * WARP + 1];
-    row.write(y + (from - x), [&](float v) { return exp(v) * scale; });
+    row.write(y + at, [&](float v) { return exp(v) * scale; });
 }
 
-/* BYTES of the row per thread. */
-#define SOFTMAX_BLOCKS_WAIT(dtype, T, name, THREADS, BYTES, BLOCKS)                              \
+#define SOFTMAX_BLOCKS_WAIT(dtype, T, name, BLOCKS)                                              \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) softmax_##name##_##dtype(      \
         const T *__restrict__ x, T *__restrict__ y, unsigned long long *words, int cols,         \
         int chunks, int chunk_cols) {                                                            \
-        blocks_wait<ExpOf<T>, BYTES / 16>(x, y, words, cols, chunks, chunk_cols);                \
+        blocks_wait<ExpOf<T>>(x, y, words, cols, chunks, chunk_cols);                            \
     }
 
-FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, blocks_wait, 512, 128, 2)
+FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, blocks_wait, 3)
 #ifdef BENCH_VARIANTS
-FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw256, 256, 128, 4)
-FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw3, 512, 64, 3)
-FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw4, 512, 64, 4)
-FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw1k, 1024, 128, 1)
+FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw2, 2)
 #endif

@@ -109,9 +109,10 @@ template <class T, int VECTORS> struct PackedRow {
     Cut<T> cut;
     unsigned thread, team;
 
-    /* `body`: the row's vectors, in global or shared memory. */
-    __device__ PackedRow(const uint4 *body, float ragged, Cut<T> cut, unsigned thread, unsigned team)
-        : ragged(ragged), cut(cut), thread(thread), team(team) {
+    __device__ PackedRow(const T *row, unsigned n, unsigned thread, unsigned team)
+        : cut(row, n), thread(thread), team(team) {
+        const uint4 *body = (const uint4 *)(row + cut.head);
+        ragged = thread < cut.head + cut.tail ? get(row[cut.ragged(thread)]) : NEG_INF;
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
             if (k * team + thread < cut.vectors) {
@@ -130,14 +131,6 @@ template <class T, int VECTORS> struct PackedRow {
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
             asm volatile("" : "+r"(v[k].x), "+r"(v[k].y), "+r"(v[k].z), "+r"(v[k].w));
-    }
-
-    /* A row in global memory. */
-    __device__ PackedRow(const T *row, unsigned n, unsigned thread, unsigned team)
-        : PackedRow((const uint4 *)(row + Cut<T>(row, n).head), NEG_INF, Cut<T>(row, n), thread,
-                    team) {
-        if (thread < cut.head + cut.tail)
-            ragged = get(row[cut.ragged(thread)]);
     }
 
     __device__ float max() const {
