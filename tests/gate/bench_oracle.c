@@ -87,7 +87,7 @@ static struct result judge_with(enum tier first, const struct fake *fake,
         struct test_case c = *whole;
         struct truth truth;
         struct judgement j;
-        c.x = (float *)c.x + row * c.dims.cols;
+        c.in[0].data = (float *)c.in[0].data + row * c.dims.cols;
         c.dims.rows = rows - row < CASE_ROWS ? rows - row : CASE_ROWS;
         check(truth_init(&truth, fake->kernel.op, &c, EMPTY_NAN));
         truth.first = first;
