@@ -7,6 +7,12 @@
  *
  * Every buffer stands between guard bytes and starts poisoned with 0xff (a NaN in every format), on
  * every device: what a kernel leaves unwritten or writes outside is found.
+ *
+ * A cuda device is a child process.  A kernel that faults there, hangs or takes the driver with it
+ * ends the child; the launch reports a fault and does not complete, and the next use starts another
+ * child.  Images stay; buffers can then only be freed, all of them before the next is allocated.
+ * The environment variable ASSAY_LIBCUDA names another driver than libcuda.so.1.
+ *
  * Nothing here exits or prints.  A device is used by one thread at a time; open one per thread.
  */
 #ifndef DEVICE_DEVICE_H
@@ -30,6 +36,12 @@ struct device_options {
     uint64_t insn_budget;       /* warp instructions one launch may execute; 0: 2^34 */
     uint64_t memory_budget;     /* bytes that buffers and launches may hold; 0: 4 GiB */
     unsigned max_faults;        /* fault records kept per launch; 0: 16 */
+    /*
+     * cuda: a launch that is not done after so many seconds, and 1 s for each 100 MB of buffers, is
+     * a hang; after 3 hangs an entry is not launched again.  0: the environment variable
+     * ASSAY_LAUNCH_SECONDS, or 10.
+     */
+    double launch_seconds;
 };
 
 struct device_info {
@@ -100,7 +112,7 @@ enum dev_fault_kind {
     FAULT_TRAP,           /* the kernel executed trap */
     FAULT_GUARD,          /* a buffer's guard bytes changed (found after the launch) */
     FAULT_INPUT,          /* the kernel changed one of its inputs (found after the last launch) */
-    FAULT_DEVICE,         /* anything else that the device reported */
+    FAULT_DEVICE,         /* anything else that the device reported; a hang, a crashed driver (cuda) */
 };
 
 const char *dev_fault_name(enum dev_fault_kind kind); /* "out of bounds" */

@@ -36,6 +36,6 @@ struct backend_ops {
 };
 
 extern const struct backend_ops backend_cpu;  /* device/ptx/cpu.c */
-extern const struct backend_ops backend_cuda; /* device/cuda.c */
+extern const struct backend_ops backend_cuda; /* device/proxy.c */
 
 #endif

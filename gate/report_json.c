@@ -84,11 +84,12 @@ static json_t *json_of_worst(const struct finding *f, const struct kernel *kerne
 json_t *json_of_kernel(const struct kernel_report *r) {
     char dtype[32];
     text_of_dtype(dtype, sizeof dtype, r->kernel);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:n}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:n}",
                      "name", r->kernel->name,
                      "op", r->kernel->op->name,
                      "dtype", dtype,
                      "image_sha256", r->image_sha256,
+                     "rounding", r->kernel->rounding == ROUNDING_RN ? "rn" : "as_written",
                      "verdict", verdict_name(r->verdict),
                      "reason", r->reason,
                      "cases", (json_int_t)r->cases,

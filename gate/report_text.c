@@ -69,6 +69,21 @@ static void twin_line(FILE *to, const struct gate_report *r) {
             r->twin.arch, r->twin.driver[0] ? ", driver " : "", r->twin.driver, outputs);
 }
 
+/* What was gated is not what a GPU's assembler would make of the image. */
+static void rounding_note(FILE *to, const struct gate_report *r) {
+    bool any = false;
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->kernels[i].kernel->rounding != ROUNDING_RN)
+            continue;
+        fprintf(to, "%s %s",
+                any ? "" : "\nnote: `.rn` was written onto add, sub and mul without a rounding of:",
+                r->kernels[i].kernel->name);
+        any = true;
+    }
+    if (any)
+        fputc('\n', to);
+}
+
 void report_text(FILE *to, const struct gate_report *r) {
     size_t t[VERDICT_COUNT];
     gate_report_totals(t, r);
@@ -83,6 +98,7 @@ void report_text(FILE *to, const struct gate_report *r) {
                     "\nnote: %s: %u unsuffixed mul + add pairs may or may not be fused: its bits "
                     "hold for this device only\n",
                     r->kernels[i].kernel->name, r->kernels[i].ambiguous);
+    rounding_note(to, r);
     struct tally tally = {0};
     char decided[256];
     for (size_t i = 0; i < r->count; i++)

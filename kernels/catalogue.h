@@ -16,6 +16,12 @@
 
 struct catalogue;
 
+/* What is made of an add, sub or mul of an image that has no rounding modifier. */
+enum kernel_rounding {
+    ROUNDING_AS_WRITTEN, /* nothing: the assembler may fuse it */
+    ROUNDING_RN,         /* `.rn` is written onto it before any device reads the text */
+};
+
 /* One manifest entry.  Strings live as long as the catalogue. */
 struct kernel {
     const char *name;
@@ -26,10 +32,11 @@ struct kernel {
     const struct tensor_type *more_in[OP_MAX_INPUTS], *more_out[OP_MAX_OUTPUTS];
     enum empty_row empty_row;
     bool deterministic;
-    const char *fault;    /* planted fault: what is wrong with it; NULL for an honest kernel */
-    const char *manifest; /* path it was read from */
-    bool builtin;         /* of this repository: found without naming the manifest */
-    const char *image;    /* path of its PTX */
+    const char *fault;     /* planted fault: what is wrong with it; NULL for an honest kernel */
+    const char *manifest;  /* path it was read from */
+    bool builtin;          /* of this repository: found without naming the manifest */
+    const char *image;     /* path of its PTX */
+    enum kernel_rounding rounding;
     const struct kernel_detail *detail; /* expressions, launches, scratch: catalogue.c's own */
 };
 
@@ -61,6 +68,9 @@ const struct kernel *catalogue_find(const struct catalogue *cat, const char *nam
 /* ---- one kernel on one device ---------------------------------------------------------------- */
 
 struct loaded_kernel;
+
+/* The kernel's image as devices see it: rounding written where it asks for that.  Caller frees. */
+MUST_CHECK status_t kernel_text(char **out, size_t *size, const struct kernel *kernel);
 
 /*
  * Load the kernel's image and check it: every entry exists, and each launch's arguments match the

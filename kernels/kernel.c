@@ -386,6 +386,7 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
     TRY(try_shapes(u));
     TRY_AT(u, find_image(&u->detail.image_path, m, file->path), m->source ? "source" : "image");
     u->kernel.image = u->detail.image_path;
+    u->kernel.rounding = m->rounding;
     *out = &u->kernel;
     u = NULL;
 done:

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/rewrite.h"
 #include "kernels/loaded.h"
 #include "kernels/read_file.h"
 
@@ -79,6 +80,18 @@ static unsigned count_ambiguous(const struct kernel_detail *d, const struct dev_
     return count;
 }
 
+status_t kernel_text(char **out, size_t *size, const struct kernel *kernel) {
+    char *text;
+    unsigned changed;
+    status_t st = read_file(out, size, kernel->image, MAX_IMAGE);
+    if (st != OK || kernel->rounding == ROUNDING_AS_WRITTEN)
+        return st;
+    text = *out;
+    st = ptx_write_rn(out, size, &changed, kernel->image, text, *size);
+    free(text);
+    return st;
+}
+
 status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struct kernel *kernel) {
     status_t st = OK;
     char *text = NULL;
@@ -90,7 +103,7 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
         return FAIL(ERR_NOMEM, "no memory to load %s", kernel->name);
     lk->kernel = kernel;
     lk->dev = dev;
-    TRY(read_file(&text, &size, kernel->image, MAX_IMAGE));
+    TRY(kernel_text(&text, &size, kernel));
     TRY(device_load(&lk->image, dev, kernel->image, text, size));
     for (size_t i = 0; i < kernel->detail->launch_count; i++)
         TRY(check_launch(kernel, i, lk->image));

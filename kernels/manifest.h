@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "kernels/catalogue.h"
 #include "oracle/oracle.h"
 
 /* By name of a tensor; NULL when not written. */
@@ -56,6 +57,7 @@ struct manifest_numerics {
 struct manifest_kernel {
     char *name, *op;
     char *source, *image; /* exactly one is not NULL in a good manifest */
+    enum kernel_rounding rounding;
     char *summary;        /* NULL when not written */
     struct manifest_types types;
     struct manifest_accepts accepts;

@@ -65,6 +65,11 @@ static const cyaml_strval_t layouts[] = {
     {"half", ROPE_HALF_SPLIT},
 };
 
+static const cyaml_strval_t roundings[] = {
+    {"as_written", ROUNDING_AS_WRITTEN},
+    {"rn", ROUNDING_RN},
+};
+
 /* libcyaml's own booleans take every other word for true. */
 static const cyaml_strval_t truths[] = {
     {"false", false},
@@ -171,6 +176,8 @@ static const cyaml_schema_field_t kernel_fields[] = {
     STRING(REQUIRED, manifest_kernel, op),
     STRING(OPTIONAL, manifest_kernel, source),
     STRING(OPTIONAL, manifest_kernel, image),
+    CYAML_FIELD_ENUM("rounding", WORD, struct manifest_kernel, rounding, roundings,
+                     CYAML_ARRAY_LEN(roundings)),
     STRING(OPTIONAL, manifest_kernel, summary),
     CYAML_FIELD_MAPPING("types", CYAML_FLAG_DEFAULT, struct manifest_kernel, types, types_fields),
     CYAML_FIELD_MAPPING("accepts", CYAML_FLAG_OPTIONAL, struct manifest_kernel, accepts,
@@ -210,6 +217,7 @@ void schema_words(char *out, size_t size, const char *field) {
         size_t count;
     } lists[] = {
         {"empty_row", empty_rows, CYAML_ARRAY_LEN(empty_rows)},
+        {"rounding", roundings, CYAML_ARRAY_LEN(roundings)},
         {"exp", exps, CYAML_ARRAY_LEN(exps)},
         {"rescale", rescales, CYAML_ARRAY_LEN(rescales)},
         {"divide", divides, CYAML_ARRAY_LEN(divides)},

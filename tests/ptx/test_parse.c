@@ -250,6 +250,18 @@ static void test_ambiguous(void) {
         {"mul.rn.f16x2 %r1, %r2, %r3; add.rn.f16x2 %r2, %r1, %r3;", 0},
         {"mul.f64 %fd1, %fd2, %fd3; add.f64 %fd2, %fd1, %fd1;", 1},
         {"mul.f32 %f1, %f2, %f3; add.f32 %f4, %f1, %f5; add.f32 %f6, %f5, %f1;", 2},
+        /* What ptxas sees through: see resolve.c. */
+        {"mul.f32 %f1, %f2, %f3; mov.f32 %f4, %f1; add.f32 %f5, %f4, %f2;", 1},
+        {"mul.f32 %f1, %f2, %f3; mov.b32 %r1, %f1; mov.b32 %f4, %r1; sub.f32 %f5, %f2, %f4;", 1},
+        {"mul.f32 %f1, %f2, %f3; neg.f32 %f4, %f1; add.f32 %f5, %f4, %f2;", 1},
+        {"mul.f32 %f1, %f2, %f3; cvt.f32.f32 %f4, %f1; add.f32 %f5, %f4, %f2;", 1},
+        {"mul.f16x2 %r1, %r2, %r3; mov.b32 {%rs1, %rs2}, %r1; add.f16 %rs3, %rs2, %rs2;", 1},
+        {"add.f32 %f5, %f4, %f2; mov.f32 %f4, %f3; mov.f32 %f3, %f1; mul.f32 %f1, %f2, %f2;", 1},
+        {".local .align 4 .b8 s[16]; mul.f32 %f1, %f2, %f3; st.local.f32 [s], %f1; "
+         "ld.local.f32 %f4, [s]; add.f32 %f5, %f4, %f2;", 1},
+        {"mul.f32 %f1, %f2, %f3; abs.f32 %f4, %f1; add.f32 %f5, %f4, %f2;", 0},
+        {".shared .align 4 .b8 s[16]; mul.f32 %f1, %f2, %f3; st.shared.f32 [s], %f1; "
+         "ld.shared.f32 %f4, [s]; add.f32 %f5, %f4, %f2;", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *body = NULL;
