@@ -35,7 +35,7 @@ enum {
     CU_ERROR_ILLEGAL_ADDRESS = 700,
     CU_ERROR_MISALIGNED_ADDRESS = 716,
 };
-enum { CU_ATTR_COMPUTE_MAJOR = 75, CU_ATTR_COMPUTE_MINOR = 76 };
+enum { CU_ATTR_L2_BYTES = 38, CU_ATTR_COMPUTE_MAJOR = 75, CU_ATTR_COMPUTE_MINOR = 76 };
 enum { CU_FUNC_MAX_THREADS = 0, CU_FUNC_SHARED_BYTES = 1, CU_FUNC_MAX_DYNAMIC_SHARED = 8 };
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
@@ -65,6 +65,7 @@ enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
     DRIVER(release, "cuMemFree_v2", (cu_pointer))                                                  \
     DRIVER(to_device, "cuMemcpyHtoD_v2", (cu_pointer, const void *, size_t))                       \
     DRIVER(to_host, "cuMemcpyDtoH_v2", (void *, cu_pointer, size_t))                               \
+    DRIVER(set, "cuMemsetD8_v2", (cu_pointer, unsigned char, size_t))                              \
     DRIVER(launch, "cuLaunchKernel",                                                               \
            (cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
             cu_handle, void **, void **))                                                          \
@@ -189,7 +190,7 @@ static status_t cuda_open(struct backend **out, struct device_info *info, const 
     struct backend *b = calloc(1, sizeof *b);
     if (!b)
         return FAIL(ERR_NOMEM, "no memory for a device");
-    int count = 0, major, minor, version;
+    int count = 0, major, minor, version, cache;
     CU(device_count, &count);
     if (ordinal >= count) {
         st = FAIL(ERR_DEVICE, "cuda: no device %ld; this machine has %d", ordinal, count);
@@ -200,6 +201,8 @@ static status_t cuda_open(struct backend **out, struct device_info *info, const 
     CU(device_attribute, &major, CU_ATTR_COMPUTE_MAJOR, b->device);
     CU(device_attribute, &minor, CU_ATTR_COMPUTE_MINOR, b->device);
     snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
+    CU(device_attribute, &cache, CU_ATTR_L2_BYTES, b->device);
+    info->cache_bytes = (size_t)cache;
     CU(driver_version, &version);
     snprintf(info->driver, sizeof info->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
     CU(context_retain, &b->context, b->device);
@@ -368,6 +371,15 @@ done:
     return st;
 }
 
+static status_t cuda_set(struct backend *b, uint64_t address, uint8_t byte, size_t size) {
+    status_t st = OK;
+    TRY(enter(b));
+    if (size)
+        CU(set, address, byte, size);
+done:
+    return st;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
 static void record_fault(struct dev_run *run, const struct dev_launch *launch, cu_result r) {
@@ -400,17 +412,30 @@ static cu_result wait_for(cu_handle event) {
     return r;
 }
 
+/* Beyond 48 KiB of shared memory one has to ask. */
+static cu_result ask_for_shared(cu_handle function, const struct dev_entry *entry,
+                                const struct dev_launch *l) {
+    if (l->dynamic_shared + entry->static_shared <= 48 * 1024)
+        return CU_SUCCESS;
+    return cu.function_set(function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->dynamic_shared);
+}
+
+static cu_result submit(cu_handle function, const struct dev_launch *l) {
+    return cu.launch(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                     l->block[2], (unsigned)l->dynamic_shared, NULL, (void **)(uintptr_t)l->args,
+                     NULL);
+}
+
 static status_t cuda_launch(struct dev_run *run, struct backend *b, const struct module *m,
                             const struct dev_entry *entry, const struct dev_launch *l) {
     status_t st = OK;
     cu_handle function = m->functions[entry - m->entries];
     TRY(enter(b));
-    if (l->dynamic_shared + entry->static_shared > 48 * 1024) /* beyond it one has to ask */
-        CU(function_set, function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->dynamic_shared);
-    CU(event_record, b->begin, NULL);
-    cu_result r = cu.launch(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-                            l->block[2], (unsigned)l->dynamic_shared, NULL,
-                            (void **)(uintptr_t)l->args, NULL);
+    cu_result r = ask_for_shared(function, entry, l);
+    if (r == CU_SUCCESS)
+        r = cu.event_record(b->begin, NULL);
+    if (r == CU_SUCCESS)
+        r = submit(function, l);
     if (r == CU_SUCCESS)
         r = cu.event_record(b->end, NULL);
     if (r == CU_SUCCESS)
@@ -430,6 +455,45 @@ done:
     return st;
 }
 
+static status_t cuda_time(double *seconds, struct backend *b, const struct module *const *modules,
+                          const struct dev_entry *const *entries,
+                          const struct dev_launch *launches, size_t count, size_t group) {
+    status_t st = OK;
+    const size_t groups = count / group;
+    cu_handle *events = calloc(2 * groups + 1, sizeof *events); /* begin, end, begin, end .. */
+    if (!events)
+        return FAIL(ERR_NOMEM, "no memory to time %zu launches", count);
+    TRY(enter(b));
+    for (size_t k = 0; k < 2 * groups; k++)
+        CU(event_create, &events[k], 0);
+    for (size_t i = 0; i < count; i++) {
+        cu_handle function = modules[i]->functions[entries[i] - modules[i]->entries];
+        cu_result r = ask_for_shared(function, entries[i], &launches[i]);
+        if (r == CU_SUCCESS && i % group == 0)
+            r = cu.event_record(events[i / group * 2], NULL);
+        if (r == CU_SUCCESS)
+            r = submit(function, &launches[i]);
+        if (r != CU_SUCCESS)
+            TRY(failed(b, "launch", r));
+        if (i % group == group - 1)
+            CU(event_record, events[i / group * 2 + 1], NULL);
+    }
+    for (size_t k = 0; k < groups; k++) {
+        float milliseconds;
+        cu_result r = wait_for(events[2 * k + 1]);
+        if (r != CU_SUCCESS)
+            TRY(failed(b, launches[k * group].entry, r));
+        CU(event_elapsed, &milliseconds, events[2 * k], events[2 * k + 1]);
+        seconds[k] = (double)milliseconds * 1e-3;
+    }
+done:
+    for (size_t k = 0; k < 2 * groups && events[k]; k++)
+        if (!b->dead)
+            cu.event_destroy(events[k]);
+    free(events);
+    return st;
+}
+
 const struct backend_ops backend_driver = {
     .scheme = "driver",
     .open = cuda_open,
@@ -443,5 +507,7 @@ const struct backend_ops backend_driver = {
     .declare = cuda_declare,
     .write = cuda_write,
     .read = cuda_read,
+    .set = cuda_set,
     .launch = cuda_launch,
+    .time = cuda_time,
 };

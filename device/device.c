@@ -54,6 +54,7 @@ status_t device_open(struct device **out, const char *name, const struct device_
         TRY(FAIL(ERR_USAGE, "device '%s' is not known: cpu, cpu:sm_80 or cuda:0 was expected",
                  name));
     TRY(d->ops->open(&d->backend, &d->info, rest, opt ? opt : &defaults));
+    d->info.timed = d->ops->time != NULL;
     *out = d;
     d = NULL;
 done:
@@ -113,21 +114,6 @@ const struct dev_entry *image_find(const struct dev_image *image, const char *na
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Write `size` times the byte at address, a piece at a time. */
-static status_t fill(struct device *dev, uint64_t address, uint8_t byte, size_t size) {
-    status_t st = OK;
-    uint8_t piece[65536];
-    memset(piece, byte, sizeof piece);
-    while (size) {
-        size_t n = size < sizeof piece ? size : sizeof piece;
-        TRY(dev->ops->write(dev->backend, address, piece, n));
-        address += n;
-        size -= n;
-    }
-done:
-    return st;
-}
-
 static size_t tail_guard(const struct dev_buf *b) {
     return b->region_size - DEVICE_GUARD_BYTES - b->size;
 }
@@ -151,9 +137,9 @@ status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size) {
     b->size = size;
     b->region_size = size_align(size, DEVICE_GUARD_BYTES) + 2 * DEVICE_GUARD_BYTES;
     TRY(dev->ops->alloc(&b->region, dev->backend, b->region_size));
-    st = fill(dev, b->region, GUARD_BYTE, DEVICE_GUARD_BYTES);
+    st = dev->ops->set(dev->backend, b->region, GUARD_BYTE, DEVICE_GUARD_BYTES);
     if (st == OK)
-        st = fill(dev, buffer_address(b) + size, GUARD_BYTE, tail_guard(b));
+        st = dev->ops->set(dev->backend, buffer_address(b) + size, GUARD_BYTE, tail_guard(b));
     if (st == OK)
         st = buffer_poison(b);
     if (st != OK) {
@@ -196,8 +182,9 @@ status_t buffer_read(void *dst, const struct dev_buf *buf, size_t size) {
 
 status_t buffer_poison(struct dev_buf *buf) {
     status_t st = OK;
-    TRY(fill(buf->device, buffer_address(buf), POISON_BYTE, buf->size));
-    buf->device->ops->declare(buf->device->backend, buffer_address(buf), buf->size);
+    const struct device *dev = buf->device;
+    TRY(dev->ops->set(dev->backend, buffer_address(buf), POISON_BYTE, buf->size));
+    dev->ops->declare(dev->backend, buffer_address(buf), buf->size);
 done:
     return st;
 }
@@ -268,19 +255,49 @@ done:
     return st;
 }
 
-status_t device_launch(struct dev_run *run, struct device *dev, const struct dev_launch *launch) {
-    status_t st = OK;
-    *run = (struct dev_run){0};
+/* *entry = what the launch asks for, if it fits. */
+static status_t check_launch(const struct dev_entry **entry, const struct dev_launch *launch) {
     const struct dev_entry *e = image_find(launch->image, launch->entry);
     if (!e)
         return FAIL(ERR_USAGE, "the image has no entry '%s'", launch->entry);
     if (launch->arg_count != e->param_count)
         return FAIL(ERR_USAGE, "'%s' takes %zu arguments, %zu were given", e->name, e->param_count,
                     launch->arg_count);
-    TRY(check_shape(e, launch));
+    *entry = e;
+    return check_shape(e, launch);
+}
+
+status_t device_launch(struct dev_run *run, struct device *dev, const struct dev_launch *launch) {
+    status_t st = OK;
+    const struct dev_entry *e;
+    *run = (struct dev_run){0};
+    TRY(check_launch(&e, launch));
     TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, launch));
     if (run->completed)
         TRY(check_guards(run, dev, launch));
 done:
+    return st;
+}
+
+status_t device_time(double *seconds, struct device *dev, const struct dev_launch *launches,
+                     size_t count, size_t group) {
+    status_t st = OK;
+    if (!dev->ops->time)
+        return FAIL(ERR_UNSUPPORTED, "device %s counts instructions and does not time them",
+                    dev->info.name);
+    if (group == 0 || count % group != 0)
+        return FAIL(ERR_USAGE, "%zu launches in groups of %zu", count, group);
+    const struct dev_entry **entries = calloc(count + 1, sizeof *entries);
+    const struct module **modules = calloc(count + 1, sizeof *modules);
+    if (!entries || !modules)
+        TRY(FAIL(ERR_NOMEM, "no memory to time %zu launches", count));
+    for (size_t i = 0; i < count; i++) {
+        TRY(check_launch(&entries[i], &launches[i]));
+        modules[i] = launches[i].image->module;
+    }
+    TRY(dev->ops->time(seconds, dev->backend, modules, entries, launches, count, group));
+done:
+    free(entries);
+    free(modules);
     return st;
 }

@@ -48,6 +48,8 @@ struct device_info {
     char name[64];   /* "cpu", or the GPU's own name */
     char arch[16];   /* "sm_90" */
     char driver[32]; /* driver version; "" on cpu */
+    size_t cache_bytes; /* of the last cache before memory; 0 on cpu */
+    bool timed;         /* the device can time launches: device_time */
 };
 
 /* Open by name.  opt may be NULL.  ERR_USAGE for a name that is no device, ERR_DEVICE, ERR_NOMEM. */
@@ -170,5 +172,15 @@ struct dev_run {
  */
 MUST_CHECK status_t device_launch(struct dev_run *run, struct device *dev,
                                   const struct dev_launch *launch);
+
+/*
+ * Run count launches back to back and time them in groups of `group` (count is a multiple of it):
+ * seconds[k] is the device time from the first launch of group k to the end of its last.  All are
+ * queued before the first one is waited for, so that the host's work does not show.  Nothing is
+ * looked at in between, guards neither: run each launch through device_launch before.
+ * ERR_USAGE as there; ERR_UNSUPPORTED on a device that is not timed; ERR_DEVICE, also for a fault.
+ */
+MUST_CHECK status_t device_time(double *seconds, struct device *dev,
+                                const struct dev_launch *launches, size_t count, size_t group);
 
 #endif

@@ -31,7 +31,6 @@
 #define END_SECONDS 10.0        /* until a killed child is given up as one more zombie */
 #define HANGS 3                 /* after so many, an entry is not launched any more */
 #define CHUNK ((size_t)8 << 20) /* bytes copied at a time */
-#define ARG_ALIGN 16
 
 extern char **environ;
 
@@ -457,6 +456,18 @@ static status_t proxy_read(void *dst, struct backend *b, uint64_t address, size_
     return copy(b, WORKER_READ, address, dst, NULL, size);
 }
 
+static status_t proxy_set(struct backend *b, uint64_t address, uint8_t byte, size_t size) {
+    status_t st = OK;
+    struct worker_reply reply;
+    if (!b->child)
+        return FAIL(ERR_DEVICE, "cuda: an earlier fault ended this buffer");
+    TRY(window_fit(&b->window, 1));
+    b->window.bytes[0] = byte;
+    TRY(ask_simply(&reply, b, (struct worker_request){WORKER_SET, address, size, 0}, size));
+done:
+    return st;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------- */
 
 static void record_fault(struct dev_run *run, const struct dev_entry *entry, const char *text) {
@@ -467,48 +478,60 @@ static void record_fault(struct dev_run *run, const struct dev_entry *entry, con
     snprintf(f->text, sizeof f->text, "%.100s: %.100s", entry->name, text);
 }
 
-static status_t put_launch(struct backend *b, const struct dev_entry *entry,
-                           const struct dev_launch *l) {
-    struct worker_launch head = {.dynamic_shared = l->dynamic_shared};
-    size_t at = size_align(sizeof head, ARG_ALIGN), end = at;
+/* A launch as it stands in the window from *at on; then *at is where it ends. */
+static status_t put_launch(struct backend *b, size_t *at, const struct module *m,
+                           const struct dev_entry *entry, const struct dev_launch *l) {
+    struct worker_launch head = {
+        .id = m->id,
+        .index = (uint64_t)(entry - m->entries),
+        .dynamic_shared = l->dynamic_shared,
+    };
+    size_t end = size_align(*at + sizeof head, WORKER_ARG_ALIGN);
     for (size_t i = 0; i < entry->param_count; i++)
-        end = size_align(end + entry->params[i].size, ARG_ALIGN);
-    status_t st =
-        window_fit(&b->window, end > sizeof(struct dev_run) ? end : sizeof(struct dev_run));
+        end = size_align(end + entry->params[i].size, WORKER_ARG_ALIGN);
+    status_t st = window_fit(&b->window, end);
     if (st != OK)
         return st;
     memcpy(head.grid, l->grid, sizeof head.grid);
     memcpy(head.block, l->block, sizeof head.block);
-    memcpy(b->window.bytes, &head, sizeof head);
+    memcpy(b->window.bytes + *at, &head, sizeof head);
+    *at = size_align(*at + sizeof head, WORKER_ARG_ALIGN);
     for (size_t i = 0; i < entry->param_count; i++) {
-        memcpy(b->window.bytes + at, l->args[i], entry->params[i].size);
-        at = size_align(at + entry->params[i].size, ARG_ALIGN);
+        memcpy(b->window.bytes + *at, l->args[i], entry->params[i].size);
+        *at = size_align(*at + entry->params[i].size, WORKER_ARG_ALIGN);
     }
     return OK;
 }
 
-static status_t proxy_launch(struct dev_run *run, struct backend *b, const struct module *cm,
-                             const struct dev_entry *entry, const struct dev_launch *l) {
+/* A child that has the image. */
+static status_t ready(struct backend *b, const struct module *m) {
     status_t st = OK;
-    struct module *m = (struct module *)(uintptr_t)cm; /* loaded anew, it is the same image */
-    size_t index = (size_t)(entry - m->entries);
-    struct worker_reply reply;
-    struct loss loss;
     if (b->lost)
         return FAIL(ERR_DEVICE, "cuda: an earlier fault ended the buffers of this launch");
-    if (m->hangs[index] == HANGS) {
+    TRY(ensure(b));
+    if (m->generation != b->generation) /* loaded anew, it is the same image */
+        TRY(load_text((struct module *)(uintptr_t)m));
+done:
+    return st;
+}
+
+static status_t proxy_launch(struct dev_run *run, struct backend *b, const struct module *m,
+                             const struct dev_entry *entry, const struct dev_launch *l) {
+    status_t st = OK;
+    unsigned *hangs = &m->hangs[entry - m->entries];
+    size_t at = 0;
+    struct worker_reply reply;
+    struct loss loss;
+    if (*hangs == HANGS) {
         record_fault(run, entry, "not launched again: it has hung too often");
         return OK;
     }
-    TRY(ensure(b));
-    if (m->generation != b->generation)
-        TRY(load_text(m));
-    TRY(put_launch(b, entry, l));
+    TRY(ready(b, m));
+    TRY(put_launch(b, &at, m, entry, l));
     double seconds = b->launch_seconds + (double)b->bytes / SLOW_BYTES;
-    st = ask(&reply, &loss, b, (struct worker_request){.op = WORKER_LAUNCH, .a = m->id, .b = index},
-             seconds);
+    st = ask(&reply, &loss, b, (struct worker_request){.op = WORKER_LAUNCH}, seconds);
     if (loss.lost) {
-        m->hangs[index] += loss.late;
+        *hangs += loss.late;
         record_fault(run, entry, loss.text);
         return OK;
     }
@@ -516,6 +539,25 @@ static status_t proxy_launch(struct dev_run *run, struct backend *b, const struc
     memcpy(run, b->window.bytes, sizeof *run);
     if (!run->completed) /* the fault ended its context */
         kill_child(b);
+done:
+    return st;
+}
+
+static status_t proxy_time(double *seconds, struct backend *b, const struct module *const *modules,
+                           const struct dev_entry *const *entries,
+                           const struct dev_launch *launches, size_t count, size_t group) {
+    status_t st = OK;
+    size_t at = 0;
+    struct worker_reply reply;
+    struct loss loss;
+    for (size_t i = 0; i < count; i++) {
+        TRY(ready(b, modules[i]));
+        TRY(put_launch(b, &at, modules[i], entries[i], &launches[i]));
+    }
+    TRY(ask(&reply, &loss, b,
+            (struct worker_request){.op = WORKER_TIME, .a = count, .b = group},
+            (double)count * (b->launch_seconds + (double)b->bytes / SLOW_BYTES)));
+    memcpy(seconds, b->window.bytes, count / group * sizeof *seconds);
 done:
     return st;
 }
@@ -533,5 +575,7 @@ const struct backend_ops backend_cuda = {
     .declare = proxy_declare,
     .write = proxy_write,
     .read = proxy_read,
+    .set = proxy_set,
     .launch = proxy_launch,
+    .time = proxy_time,
 };

@@ -15,8 +15,6 @@
 
 #include "base/size.h"
 
-#define ARG_ALIGN 16
-
 /* ---- both sides ---------------------------------------------------------------------------------- */
 
 status_t window_fit(struct window *window, size_t size) {
@@ -144,35 +142,81 @@ done:
     return st;
 }
 
-static status_t serve_launch(struct server *s, uint64_t id, uint64_t index) {
-    status_t st = OK;
-    const struct module *m = s->modules[id];
-    const struct dev_entry *e = s->ops->entry(m, index);
+/* One launch out of the window; its arguments stay there. */
+struct taken {
+    const struct module *m;
+    const struct dev_entry *e;
+    struct dev_launch launch;
+};
+
+/* *at: where it begins in the window, then where it ends.  The caller frees launch.args. */
+static status_t take_launch(struct taken *out, size_t *at, const struct server *s) {
     struct worker_launch head;
-    struct dev_run *run = calloc(1, sizeof *run);
-    const void **args = calloc(e->param_count + 1, sizeof *args);
-    if (!run || !args)
-        TRY(FAIL(ERR_NOMEM, "no memory for a launch"));
-    memcpy(&head, s->window.bytes, sizeof head);
-    size_t at = size_align(sizeof head, ARG_ALIGN);
-    for (size_t i = 0; i < e->param_count; i++) {
-        args[i] = s->window.bytes + at;
-        at = size_align(at + e->params[i].size, ARG_ALIGN);
+    memcpy(&head, s->window.bytes + *at, sizeof head);
+    *at = size_align(*at + sizeof head, WORKER_ARG_ALIGN);
+    out->m = s->modules[head.id];
+    out->e = s->ops->entry(out->m, head.index);
+    const void **args = calloc(out->e->param_count + 1, sizeof *args);
+    if (!args)
+        return FAIL(ERR_NOMEM, "no memory for a launch");
+    for (size_t i = 0; i < out->e->param_count; i++) {
+        args[i] = s->window.bytes + *at;
+        *at = size_align(*at + out->e->params[i].size, WORKER_ARG_ALIGN);
     }
-    struct dev_launch launch = {
-        .entry = e->name,
+    out->launch = (struct dev_launch){
+        .entry = out->e->name,
         .dynamic_shared = head.dynamic_shared,
         .args = args,
-        .arg_count = e->param_count,
+        .arg_count = out->e->param_count,
     };
-    memcpy(launch.grid, head.grid, sizeof launch.grid);
-    memcpy(launch.block, head.block, sizeof launch.block);
-    TRY(s->ops->launch(run, s->backend, m, e, &launch));
+    memcpy(out->launch.grid, head.grid, sizeof head.grid);
+    memcpy(out->launch.block, head.block, sizeof head.block);
+    return OK;
+}
+
+static status_t serve_launch(struct server *s) {
+    status_t st = OK;
+    size_t at = 0;
+    struct taken t = {0};
+    struct dev_run *run = calloc(1, sizeof *run);
+    if (!run)
+        TRY(FAIL(ERR_NOMEM, "no memory for a launch"));
+    TRY(take_launch(&t, &at, s));
+    TRY(s->ops->launch(run, s->backend, t.m, t.e, &t.launch));
     TRY(window_fit(&s->window, sizeof *run));
     memcpy(s->window.bytes, run, sizeof *run);
 done:
-    free(args);
+    free((void *)t.launch.args);
     free(run);
+    return st;
+}
+
+static status_t serve_time(struct server *s, size_t count, size_t group) {
+    status_t st = OK;
+    size_t at = 0, taken = 0;
+    const struct module **modules = calloc(count + 1, sizeof *modules);
+    const struct dev_entry **entries = calloc(count + 1, sizeof *entries);
+    struct dev_launch *launches = calloc(count + 1, sizeof *launches);
+    double *seconds = calloc(count / group + 1, sizeof *seconds);
+    if (!modules || !entries || !launches || !seconds)
+        TRY(FAIL(ERR_NOMEM, "no memory to time %zu launches", count));
+    for (; taken < count; taken++) {
+        struct taken t;
+        TRY(take_launch(&t, &at, s));
+        modules[taken] = t.m;
+        entries[taken] = t.e;
+        launches[taken] = t.launch;
+    }
+    TRY(s->ops->time(seconds, s->backend, modules, entries, launches, count, group));
+    TRY(window_fit(&s->window, count / group * sizeof *seconds));
+    memcpy(s->window.bytes, seconds, count / group * sizeof *seconds);
+done:
+    for (size_t i = 0; i < taken; i++)
+        free((void *)launches[i].args);
+    free(seconds);
+    free(launches);
+    free(entries);
+    free(modules);
     return st;
 }
 
@@ -198,8 +242,12 @@ static status_t serve(struct worker_reply *reply, struct server *s,
         return s->ops->write(s->backend, q->a, s->window.bytes, q->b);
     case WORKER_READ:
         return s->ops->read(s->window.bytes, s->backend, q->a, q->b);
+    case WORKER_SET:
+        return s->ops->set(s->backend, q->a, s->window.bytes[0], q->b);
     case WORKER_LAUNCH:
-        return serve_launch(s, q->a, q->b);
+        return serve_launch(s);
+    case WORKER_TIME:
+        return serve_time(s, q->a, q->b);
     }
     st = FAIL(ERR_SELF, "a request that no worker knows: %d", (int)q->op);
 done:

@@ -23,9 +23,11 @@ enum worker_op {
     WORKER_ALLOC,   /* a: bytes; reply: address */
     WORKER_RELEASE, /* a: address */
     WORKER_WRITE,   /* a: address, b: bytes (window) */
+    WORKER_SET,     /* a: address, b: bytes (window: the one byte) */
     WORKER_READ,    /* a: address, b: bytes; reply: the bytes */
-    WORKER_LAUNCH,  /* a: id, b: index of the entry (window: struct worker_launch, arguments);
-                       reply: struct dev_run */
+    WORKER_LAUNCH,  /* window: a launch as below; reply: struct dev_run */
+    WORKER_TIME,    /* a: launches (window, one after another), b: how many of them are a group;
+                       reply: the seconds of each group */
 };
 
 struct worker_request {
@@ -50,11 +52,15 @@ struct worker_entry {
     unsigned max_threads, ambiguous, ambiguous_line;
 };
 
-/* The arguments follow, each from a multiple of 16 bytes on. */
+/* A launch: this and the arguments, each from a multiple of 16 bytes on. */
 struct worker_launch {
+    uint64_t id;    /* of the image */
+    uint64_t index; /* of the entry */
     unsigned grid[3], block[3];
     size_t dynamic_shared;
 };
+
+#define WORKER_ARG_ALIGN 16
 
 /* ---- the window --------------------------------------------------------------------------------- */
 

@@ -61,6 +61,12 @@ MUST_CHECK status_t catalogue_add(struct catalogue *cat, const char *manifest_pa
 /* Add every manifest of the repository's own kernels, from the folder that holds their images. */
 MUST_CHECK status_t catalogue_add_builtin(struct catalogue *cat);
 
+/*
+ * Load an image of the repository that is no subject and has no manifest, as seen from that folder:
+ * "bench/copy.ptx".
+ */
+MUST_CHECK status_t builtin_image(struct dev_image **out, struct device *dev, const char *name);
+
 size_t catalogue_count(const struct catalogue *cat);
 const struct kernel *catalogue_kernel(const struct catalogue *cat, size_t i); /* by name order */
 const struct kernel *catalogue_find(const struct catalogue *cat, const char *name); /* or NULL */

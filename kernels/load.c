@@ -6,8 +6,6 @@
 #include "kernels/loaded.h"
 #include "kernels/read_file.h"
 
-#define MAX_IMAGE ((size_t)256 << 20) /* bytes */
-
 static const char *arg_text(const struct kernel *k, size_t launch, size_t arg) {
     const struct kernel_detail *d = k->detail;
     return d->file->manifest->kernels[d->index].launches[launch].args[arg];
@@ -83,7 +81,7 @@ static unsigned count_ambiguous(const struct kernel_detail *d, const struct dev_
 status_t kernel_text(char **out, size_t *size, const struct kernel *kernel) {
     char *text;
     unsigned changed;
-    status_t st = read_file(out, size, kernel->image, MAX_IMAGE);
+    status_t st = read_file(out, size, kernel->image, IMAGE_MAX_BYTES);
     if (st != OK || kernel->rounding == ROUNDING_AS_WRITTEN)
         return st;
     text = *out;

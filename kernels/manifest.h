@@ -15,6 +15,8 @@
 #include "kernels/catalogue.h"
 #include "oracle/oracle.h"
 
+#define MANIFEST_MAX_SCRATCH 16 /* buffers of one kernel */
+
 /* By name of a tensor; NULL when not written. */
 struct manifest_types {
     char *x, *y, *acc, *w, *b, *positions;

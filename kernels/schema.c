@@ -88,7 +88,6 @@ static const cyaml_strval_t truths[] = {
 
 #define MAX_STRING 1000 /* characters: names, paths, expressions, summaries */
 #define MAX_ARGS 64
-#define MAX_SCRATCH 16
 #define MAX_KERNELS 4096
 
 /* One of a list of words. */
@@ -188,7 +187,7 @@ static const cyaml_schema_field_t kernel_fields[] = {
     CYAML_FIELD_SEQUENCE_COUNT("launches", REQUIRED, struct manifest_kernel, launches, launch_count,
                                &launch_value, 1, KERNEL_MAX_LAUNCHES),
     CYAML_FIELD_SEQUENCE_COUNT("scratch", OPTIONAL, struct manifest_kernel, scratch, scratch_count,
-                               &scratch_value, 0, MAX_SCRATCH),
+                               &scratch_value, 0, MANIFEST_MAX_SCRATCH),
     CYAML_FIELD_MAPPING("numerics", CYAML_FLAG_DEFAULT, struct manifest_kernel, numerics,
                         numerics_fields),
     ENUM(manifest_kernel, deterministic, truths),

@@ -198,13 +198,13 @@ static void cpu_declare(struct backend *b, uint64_t address, size_t size) {
     shadow_mark(r, 0, r->size, false);
 }
 
-static status_t cpu_write(struct backend *b, uint64_t address, const void *src, size_t size) {
+/* *at = where the host keeps these bytes, which count as written from now on. */
+static status_t write_to(uint8_t **at, struct backend *b, uint64_t address, size_t size) {
     struct allocation *a = find(b, address, size);
     if (!a)
         return FAIL(ERR_DEVICE, "no buffer holds %zu bytes at 0x%llx", size,
                     (unsigned long long)address);
-    if (size)
-        memcpy(a->host + (address - a->address), src, size);
+    *at = a->host + (address - a->address);
     struct region *r = &a->touchable;
     uint64_t from = address > r->lo ? address : r->lo, end = address + size;
     if (end > r->lo + r->size)
@@ -212,6 +212,22 @@ static status_t cpu_write(struct backend *b, uint64_t address, const void *src, 
     if (from < end)
         shadow_mark(r, from - r->lo, end - from, true);
     return OK;
+}
+
+static status_t cpu_write(struct backend *b, uint64_t address, const void *src, size_t size) {
+    uint8_t *at;
+    status_t st = write_to(&at, b, address, size);
+    if (st == OK && size)
+        memcpy(at, src, size);
+    return st;
+}
+
+static status_t cpu_set(struct backend *b, uint64_t address, uint8_t byte, size_t size) {
+    uint8_t *at;
+    status_t st = write_to(&at, b, address, size);
+    if (st == OK && size)
+        memset(at, byte, size);
+    return st;
 }
 
 static status_t cpu_read(void *dst, struct backend *b, uint64_t address, size_t size) {
@@ -401,5 +417,6 @@ const struct backend_ops backend_cpu = {
     .declare = cpu_declare,
     .write = cpu_write,
     .read = cpu_read,
+    .set = cpu_set,
     .launch = cpu_launch,
 };

@@ -2,7 +2,7 @@
  * The norms as they are defined, a block per row: layernorm takes the mean first and then the mean
  * square of what is left, so a large mean costs nothing; rmsnorm takes one sum of squares.
  */
-#include "kernels/norm/value.cuh"
+#include "kernels/io.cuh"
 #include "kernels/softmax/row.cuh"
 
 template <class F> __device__ float row_sum(F term, int cols, float *part) {
@@ -18,17 +18,17 @@ __device__ void layernorm(const T *x, const T *w, const T *b, T *y, int cols, fl
     x += (size_t)blockIdx.x * cols;
     y += (size_t)blockIdx.x * cols;
 
-    const float mean = row_sum([=](int i) { return value_of(x[i]); }, cols, part) / cols;
+    const float mean = row_sum([=](int i) { return get(x[i]); }, cols, part) / cols;
     const float variance = row_sum(
                                [=](int i) {
-                                   const float d = value_of(x[i]) - mean;
+                                   const float d = get(x[i]) - mean;
                                    return d * d;
                                },
                                cols, part) /
                            cols;
     const float scale = 1.0f / sqrtf(variance + eps);
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        y[i] = rounded_to<T>((value_of(x[i]) - mean) * scale * value_of(w[i]) + value_of(b[i]));
+        put(&y[i], (get(x[i]) - mean) * scale * get(w[i]) + get(b[i]));
 }
 
 template <class T> __device__ void rmsnorm(const T *x, const T *w, T *y, int cols, float eps) {
@@ -37,10 +37,10 @@ template <class T> __device__ void rmsnorm(const T *x, const T *w, T *y, int col
     y += (size_t)blockIdx.x * cols;
 
     const float square =
-        row_sum([=](int i) { return value_of(x[i]) * value_of(x[i]); }, cols, part) / cols;
+        row_sum([=](int i) { return get(x[i]) * get(x[i]); }, cols, part) / cols;
     const float scale = 1.0f / sqrtf(square + eps);
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        y[i] = rounded_to<T>(value_of(x[i]) * scale * value_of(w[i]));
+        put(&y[i], get(x[i]) * scale * get(w[i]));
 }
 
 #define NORMS(suffix, T)                                                                         \

@@ -2,7 +2,7 @@
  * Rotary position embedding as it is defined, a thread per pair: the angle in f32, its sine and
  * cosine by sincosf with its full range reduction.  Entries from rotary_dim on pass through.
  */
-#include "kernels/norm/value.cuh"
+#include "kernels/io.cuh"
 
 /* log2_step = -2 log2(base) / rotary_dim: the frequency of pair i is 2^(i log2_step). */
 template <class T, bool INTERLEAVED>
@@ -15,11 +15,11 @@ __device__ void rope(const T *x, const int *positions, T *y, int heads, int head
 
     for (int i = threadIdx.x; i < half; i += blockDim.x) {
         const int first = INTERLEAVED ? 2 * i : i, second = INTERLEAVED ? 2 * i + 1 : i + half;
-        const float a = value_of(x[first]), b = value_of(x[second]);
+        const float a = get(x[first]), b = get(x[second]);
         float sine, cosine;
         sincosf(position * exp2f(i * log2_step), &sine, &cosine);
-        y[first] = rounded_to<T>(a * cosine - b * sine);
-        y[second] = rounded_to<T>(a * sine + b * cosine);
+        put(&y[first], a * cosine - b * sine);
+        put(&y[second], a * sine + b * cosine);
     }
     for (int i = rotary_dim + threadIdx.x; i < head_dim; i += blockDim.x)
         y[i] = x[i];

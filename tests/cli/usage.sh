@@ -5,7 +5,7 @@
 for help in --help -h '-?' help; do
     run 0 "$help"
     has out '^Usage: assay VERB'
-    for verb in list gate check; do
+    for verb in list gate check bench; do
         has out "^  $verb "
     done
     has out 'Exit codes: 0 passed, 1 a check failed, 2 bad usage or bad input, 3 could not run'
@@ -13,7 +13,7 @@ for help in --help -h '-?' help; do
 done
 run 0 --version
 has out '^assay [0-9]+\.[0-9]+\.[0-9]+$'
-for verb in list gate check; do
+for verb in list gate check bench; do
     run 0 $verb --help
     has out "^Usage: assay $verb "
     has out '--manifest=FILE'

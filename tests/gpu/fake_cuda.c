@@ -225,6 +225,12 @@ EXPORT int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size)
                                                               : INVALID_VALUE;
 }
 
+EXPORT int cuMemsetD8_v2(unsigned long long to, unsigned char byte, size_t size) {
+    if (sticky)
+        return sticky;
+    return backend_cpu.set(backend, to, byte, size) == OK ? SUCCESS : INVALID_VALUE;
+}
+
 EXPORT int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size) {
     return sticky                                            ? sticky
            : backend_cpu.read(to, backend, from, size) == OK ? SUCCESS
