@@ -330,6 +330,8 @@ static status_t take_entries(struct module *m) {
         e->max_threads = head.max_threads;
         e->ambiguous = head.ambiguous;
         e->ambiguous_line = head.ambiguous_line;
+        memcpy(e->cluster, head.cluster, sizeof e->cluster);
+        e->needs_cluster = head.needs_cluster;
     }
     return OK;
 }
@@ -494,6 +496,7 @@ static status_t put_launch(struct backend *b, size_t *at, const struct module *m
         return st;
     memcpy(head.grid, l->grid, sizeof head.grid);
     memcpy(head.block, l->block, sizeof head.block);
+    memcpy(head.cluster, l->cluster, sizeof head.cluster);
     memcpy(b->window.bytes + *at, &head, sizeof head);
     *at = size_align(*at + sizeof head, WORKER_ARG_ALIGN);
     for (size_t i = 0; i < entry->param_count; i++) {

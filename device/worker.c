@@ -107,6 +107,8 @@ static status_t put_entries(struct server *s, const struct module *m) {
             .max_threads = e->max_threads,
             .ambiguous = e->ambiguous,
             .ambiguous_line = e->ambiguous_line,
+            .cluster = {e->cluster[0], e->cluster[1], e->cluster[2]},
+            .needs_cluster = e->needs_cluster,
         };
         size_t params = head.param_count * sizeof *e->params;
         TRY(window_fit(&s->window, at + sizeof head + head.name_size + params));
@@ -171,6 +173,7 @@ static status_t take_launch(struct taken *out, size_t *at, const struct server *
     };
     memcpy(out->launch.grid, head.grid, sizeof head.grid);
     memcpy(out->launch.block, head.block, sizeof head.block);
+    memcpy(out->launch.cluster, head.cluster, sizeof head.cluster);
     return OK;
 }
 

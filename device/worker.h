@@ -49,14 +49,15 @@ struct worker_reply {
  */
 struct worker_entry {
     size_t name_size, param_count, static_shared;
-    unsigned max_threads, ambiguous, ambiguous_line;
+    unsigned max_threads, ambiguous, ambiguous_line, cluster[3];
+    bool needs_cluster;
 };
 
 /* A launch: this and the arguments, each from a multiple of 16 bytes on. */
 struct worker_launch {
     uint64_t id;    /* of the image */
     uint64_t index; /* of the entry */
-    unsigned grid[3], block[3];
+    unsigned grid[3], block[3], cluster[3];
     size_t dynamic_shared;
 };
 
