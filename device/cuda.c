@@ -36,8 +36,33 @@ enum {
     CU_ERROR_MISALIGNED_ADDRESS = 716,
 };
 enum { CU_ATTR_L2_BYTES = 38, CU_ATTR_COMPUTE_MAJOR = 75, CU_ATTR_COMPUTE_MINOR = 76 };
-enum { CU_FUNC_MAX_THREADS = 0, CU_FUNC_SHARED_BYTES = 1, CU_FUNC_MAX_DYNAMIC_SHARED = 8 };
+enum {
+    CU_FUNC_MAX_THREADS = 0,
+    CU_FUNC_SHARED_BYTES = 1,
+    CU_FUNC_MAX_DYNAMIC_SHARED = 8,
+    CU_FUNC_CLUSTER_MUST_BE_SET = 10,
+    CU_FUNC_CLUSTER_WIDTH = 11, /* then height and depth; 0: not declared */
+    CU_FUNC_NON_PORTABLE_CLUSTER = 14,
+};
+#define PORTABLE_CLUSTER 8 /* blocks that every device with clusters accepts */
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
+
+/* CUlaunchConfig and CUlaunchAttribute with what is used of the union. */
+enum { CU_LAUNCH_CLUSTER_DIMENSION = 4 };
+struct cu_launch_attribute {
+    unsigned id;
+    char pad[4];
+    union {
+        char bytes[64];
+        unsigned cluster[3];
+    } value;
+};
+struct cu_launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    cu_handle stream;
+    struct cu_launch_attribute *attributes;
+    unsigned attribute_count;
+};
 
 /* DRIVER(member, exported name, parameters) */
 #define DRIVER_LIST(DRIVER)                                                                        \
@@ -69,6 +94,8 @@ enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
     DRIVER(launch, "cuLaunchKernel",                                                               \
            (cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
             cu_handle, void **, void **))                                                          \
+    DRIVER(launch_ex, "cuLaunchKernelEx",                                                          \
+           (const struct cu_launch_config *, cu_handle, void **, void **))                         \
     DRIVER(event_create, "cuEventCreate", (cu_handle *, unsigned))                                 \
     DRIVER(event_destroy, "cuEventDestroy_v2", (cu_handle))                                        \
     DRIVER(event_record, "cuEventRecord", (cu_handle, cu_handle))                                  \
@@ -255,6 +282,12 @@ static status_t describe(struct dev_entry *out, struct backend *b, cu_handle fun
     out->static_shared = (size_t)value;
     CU(function_get, &value, CU_FUNC_MAX_THREADS, function);
     out->max_threads = (unsigned)value;
+    CU(function_get, &value, CU_FUNC_CLUSTER_MUST_BE_SET, function);
+    out->needs_cluster = value != 0;
+    for (int i = 0; i < 3; i++) {
+        CU(function_get, &value, CU_FUNC_CLUSTER_WIDTH + i, function);
+        out->cluster[i] = (unsigned)value;
+    }
 done:
     return st;
 }
@@ -420,10 +453,24 @@ static cu_result ask_for_shared(cu_handle function, const struct dev_entry *entr
     return cu.function_set(function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->dynamic_shared);
 }
 
+/* The launch call itself, with the cluster where there is one. */
 static cu_result submit(cu_handle function, const struct dev_launch *l) {
-    return cu.launch(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-                     l->block[2], (unsigned)l->dynamic_shared, NULL, (void **)(uintptr_t)l->args,
-                     NULL);
+    unsigned blocks = l->cluster[0] * l->cluster[1] * l->cluster[2];
+    void **args = (void **)(uintptr_t)l->args;
+    struct cu_launch_attribute cluster = {.id = CU_LAUNCH_CLUSTER_DIMENSION};
+    struct cu_launch_config config = {.shared_bytes = (unsigned)l->dynamic_shared,
+                                      .attributes = &cluster,
+                                      .attribute_count = 1};
+    if (blocks <= 1)
+        return cu.launch(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                         l->block[2], (unsigned)l->dynamic_shared, NULL, args, NULL);
+    memcpy(config.grid, l->grid, sizeof config.grid);
+    memcpy(config.block, l->block, sizeof config.block);
+    memcpy(cluster.value.cluster, l->cluster, sizeof cluster.value.cluster);
+    cu_result r = CU_SUCCESS;
+    if (blocks > PORTABLE_CLUSTER)
+        r = cu.function_set(function, CU_FUNC_NON_PORTABLE_CLUSTER, 1);
+    return r == CU_SUCCESS ? cu.launch_ex(&config, function, args, NULL) : r;
 }
 
 static status_t cuda_launch(struct dev_run *run, struct backend *b, const struct module *m,

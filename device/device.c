@@ -233,6 +233,34 @@ static status_t check_shape(const struct dev_entry *e, const struct dev_launch *
     return OK;
 }
 
+/* The cluster that the launch names, or the entry declares, or 1. */
+static status_t choose_cluster(struct dev_launch *l, const struct dev_entry *e) {
+    bool named = l->cluster[0] || l->cluster[1] || l->cluster[2];
+    bool declared = e->cluster[0] != 0;
+    unsigned long long blocks = 1;
+    if (!named && e->needs_cluster && !declared)
+        return FAIL(ERR_USAGE, "'%s' has to be launched with a cluster", e->name);
+    for (int i = 0; i < 3; i++) {
+        unsigned want = declared ? e->cluster[i] : 1;
+        if (!named)
+            l->cluster[i] = want;
+        if (named && declared && l->cluster[i] != want)
+            return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, the entry declares %u", e->name,
+                        "xyz"[i], l->cluster[i], want);
+        if (l->cluster[i] == 0 || l->cluster[i] > DEV_MAX_CLUSTER)
+            return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, 1 to %u was expected", e->name,
+                        "xyz"[i], l->cluster[i], DEV_MAX_CLUSTER);
+        if (l->grid[i] % l->cluster[i])
+            return FAIL(ERR_USAGE, "'%s': grid.%c is %u, no multiple of cluster.%c, which is %u",
+                        e->name, "xyz"[i], l->grid[i], "xyz"[i], l->cluster[i]);
+        blocks *= l->cluster[i];
+    }
+    if (blocks > DEV_MAX_CLUSTER)
+        return FAIL(ERR_USAGE, "'%s': a cluster of %llu blocks, at most %u were expected", e->name,
+                    blocks, DEV_MAX_CLUSTER);
+    return OK;
+}
+
 /* A back end without bounds checks shows stray writes here. */
 static status_t check_guards(struct dev_run *run, const struct device *dev,
                              const struct dev_launch *l) {
@@ -255,8 +283,9 @@ done:
     return st;
 }
 
-/* *entry = what the launch asks for, if it fits. */
-static status_t check_launch(const struct dev_entry **entry, const struct dev_launch *launch) {
+/* *entry = what the launch asks for, if it fits; *out = the launch with its cluster. */
+static status_t check_launch(const struct dev_entry **entry, struct dev_launch *out,
+                             const struct dev_launch *launch) {
     const struct dev_entry *e = image_find(launch->image, launch->entry);
     if (!e)
         return FAIL(ERR_USAGE, "the image has no entry '%s'", launch->entry);
@@ -264,15 +293,18 @@ static status_t check_launch(const struct dev_entry **entry, const struct dev_la
         return FAIL(ERR_USAGE, "'%s' takes %zu arguments, %zu were given", e->name, e->param_count,
                     launch->arg_count);
     *entry = e;
-    return check_shape(e, launch);
+    *out = *launch;
+    status_t st = check_shape(e, launch);
+    return st == OK ? choose_cluster(out, e) : st;
 }
 
 status_t device_launch(struct dev_run *run, struct device *dev, const struct dev_launch *launch) {
     status_t st = OK;
     const struct dev_entry *e;
+    struct dev_launch complete;
     *run = (struct dev_run){0};
-    TRY(check_launch(&e, launch));
-    TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, launch));
+    TRY(check_launch(&e, &complete, launch));
+    TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, &complete));
     if (run->completed)
         TRY(check_guards(run, dev, launch));
 done:
@@ -289,14 +321,16 @@ status_t device_time(double *seconds, struct device *dev, const struct dev_launc
         return FAIL(ERR_USAGE, "%zu launches in groups of %zu", count, group);
     const struct dev_entry **entries = calloc(count + 1, sizeof *entries);
     const struct module **modules = calloc(count + 1, sizeof *modules);
-    if (!entries || !modules)
+    struct dev_launch *complete = calloc(count + 1, sizeof *complete);
+    if (!entries || !modules || !complete)
         TRY(FAIL(ERR_NOMEM, "no memory to time %zu launches", count));
     for (size_t i = 0; i < count; i++) {
-        TRY(check_launch(&entries[i], &launches[i]));
+        TRY(check_launch(&entries[i], &complete[i], &launches[i]));
         modules[i] = launches[i].image->module;
     }
-    TRY(dev->ops->time(seconds, dev->backend, modules, entries, launches, count, group));
+    TRY(dev->ops->time(seconds, dev->backend, modules, entries, complete, count, group));
 done:
+    free(complete);
     free(entries);
     free(modules);
     return st;

@@ -71,6 +71,8 @@ struct dev_entry {
     const struct dev_param *params;
     size_t static_shared;   /* bytes of shared memory declared in the entry */
     unsigned max_threads;   /* .maxntid / .reqntid product; 0: not declared */
+    unsigned cluster[3];    /* .reqnctapercluster: blocks of a cluster; 0: not declared */
+    bool needs_cluster;     /* .explicitcluster: a launch has to name its cluster */
     unsigned ambiguous;     /* mul feeding an add, both without a rounding suffix: bits not fixed */
     unsigned ambiguous_line; /* PTX line of the first such pair */
 };
@@ -137,12 +139,19 @@ struct dev_events {
     uint64_t subnormal_flushed; /* a non-zero operand or result became zero by ftz */
 };
 
+#define DEV_MAX_CLUSTER 16
+
 /* One launch.  args[i] points to params[i].size bytes. */
 struct dev_launch {
     const struct dev_image *image;
     const char *entry;
     unsigned grid[3], block[3];
     size_t dynamic_shared; /* bytes */
+    /*
+     * Blocks of a thread-block cluster (sm_90 and later), at most DEV_MAX_CLUSTER; the grid is a
+     * multiple of it.  All 0: what the entry declares, else 1.
+     */
+    unsigned cluster[3];
     const void *const *args;
     size_t arg_count;
     /*
@@ -168,7 +177,7 @@ struct dev_run {
 /*
  * Run one launch to its end.  A fault of the kernel is no failure of this function: it is in *run.
  * ERR_USAGE when the launch does not fit the entry (argument count or size, grid or block 0 or over
- * the target's limits, shared memory over 227 KiB); ERR_NOMEM; ERR_DEVICE.
+ * the target's limits, shared memory over 227 KiB, a cluster that does not divide the grid); ERR_NOMEM; ERR_DEVICE.
  */
 MUST_CHECK status_t device_launch(struct dev_run *run, struct device *dev,
                                   const struct dev_launch *launch);

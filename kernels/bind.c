@@ -94,6 +94,7 @@ static status_t bind_launch(struct dev_launch *out, uint64_t *values, const void
         .arg_count = launch->arg_count,
     };
     TRY(launch_extents(out->grid, out->block, launch, dims));
+    TRY(launch_cluster(out->cluster, launch, dims));
     if (launch->shared)
         TRY(expr_size(&out->dynamic_shared, launch->shared, dims));
     for (size_t a = 0; a < launch->arg_count; a++) {

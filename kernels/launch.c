@@ -92,6 +92,8 @@ status_t launch_compile(struct kernel_launch *out, const struct manifest_file *f
     out->arg_count = m->arg_count;
     TRY(compile_extents(out->grid, m->grid, m->grid_count, file, index, launch, "grid", scope));
     TRY(compile_extents(out->block, m->block, m->block_count, file, index, launch, "block", scope));
+    TRY(compile_extents(out->cluster, m->cluster, m->cluster_count, file, index, launch, "cluster",
+                        scope));
     if (m->shared)
         TRY(manifest_at(expr_new(&out->shared, m->shared, scope), file, index,
                         "launches[%zu].shared", launch));
@@ -106,6 +108,7 @@ void launch_clear(struct kernel_launch *launch) {
     for (size_t i = 0; i < 3; i++) {
         expr_free(launch->grid[i]);
         expr_free(launch->block[i]);
+        expr_free(launch->cluster[i]);
     }
     expr_free(launch->shared);
     for (size_t i = 0; i < launch->arg_count; i++)
@@ -138,15 +141,22 @@ status_t launch_extents(unsigned grid[3], unsigned block[3], const struct kernel
     return st == OK ? extents_at(block, launch->block, "block", dims) : st;
 }
 
+status_t launch_cluster(unsigned cluster[3], const struct kernel_launch *launch,
+                        struct case_dims dims) {
+    cluster[0] = cluster[1] = cluster[2] = 0;
+    return launch->cluster[0] ? extents_at(cluster, launch->cluster, "cluster", dims) : OK;
+}
+
 status_t launch_try(const struct kernel_launch *launch, struct case_dims dims,
                     const struct manifest_file *file, size_t index, size_t i) {
     status_t st = OK;
-    unsigned grid[3], block[3];
+    unsigned grid[3], block[3], cluster[3];
     size_t bytes;
     int64_t whole;
     double real;
 
     TRY(manifest_at(launch_extents(grid, block, launch, dims), file, index, "launches[%zu]", i));
+    TRY(manifest_at(launch_cluster(cluster, launch, dims), file, index, "launches[%zu]", i));
     if (launch->shared)
         TRY(manifest_at(expr_size(&bytes, launch->shared, dims), file, index,
                         "launches[%zu].shared", i));

@@ -25,6 +25,7 @@ struct kernel_arg {
 struct kernel_launch {
     const char *entry;
     struct expr *grid[3], *block[3]; /* NULL: 1 */
+    struct expr *cluster[3];         /* first one NULL: none is named */
     struct expr *shared;             /* bytes; NULL: 0 */
     struct kernel_arg *args;
     size_t arg_count;
@@ -46,6 +47,10 @@ MUST_CHECK status_t launch_try(const struct kernel_launch *launch, struct case_d
 /* Grid and block; ERR_SYNTAX if an extent is not in 1 .. 2^31 - 1. */
 MUST_CHECK status_t launch_extents(unsigned grid[3], unsigned block[3],
                                    const struct kernel_launch *launch, struct case_dims dims);
+
+/* The cluster; 0, 0, 0 if none is named.  ERR_SYNTAX likewise. */
+MUST_CHECK status_t launch_cluster(unsigned cluster[3], const struct kernel_launch *launch,
+                                   struct case_dims dims);
 
 /* The dtype called `name`; ERR_SYNTAX with the ones there are. */
 MUST_CHECK status_t find_dtype(const struct dtype **out, const char *name);

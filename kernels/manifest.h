@@ -35,8 +35,8 @@ struct manifest_options {
 
 struct manifest_launch {
     char *entry;
-    char **grid, **block, **args; /* expressions; of args also names */
-    uint32_t grid_count, block_count, arg_count;
+    char **grid, **block, **cluster, **args; /* expressions; of args also names */
+    uint32_t grid_count, block_count, cluster_count, arg_count;
     char *shared; /* NULL when not written */
 };
 

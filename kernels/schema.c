@@ -133,6 +133,8 @@ static const cyaml_schema_field_t launch_fields[] = {
                                &string_value, 1, 3),
     CYAML_FIELD_SEQUENCE_COUNT("block", REQUIRED, struct manifest_launch, block, block_count,
                                &string_value, 1, 3),
+    CYAML_FIELD_SEQUENCE_COUNT("cluster", OPTIONAL, struct manifest_launch, cluster,
+                               cluster_count, &string_value, 1, 3),
     STRING(OPTIONAL, manifest_launch, shared),
     CYAML_FIELD_SEQUENCE_COUNT("args", REQUIRED, struct manifest_launch, args, arg_count,
                                &string_value, 0, MAX_ARGS),

@@ -15,6 +15,7 @@
 #define DEFAULT_INSN_BUDGET ((uint64_t)1 << 34)
 #define DEFAULT_MEMORY_BUDGET ((uint64_t)4 << 30)
 #define DEFAULT_FAULTS 16
+#define STACK_BUDGET ((uint64_t)64 << 20) /* bytes of saved registers and frames of one launch */
 #define ARCH_FIRST 75u /* the targets that the device may be: sm_75 to sm_121 */
 #define ARCH_LAST 121u
 #define MXCSR_DEFAULT 0x1f80   /* round to nearest, keep subnormals, no traps */
@@ -283,18 +284,25 @@ done:
     return st;
 }
 
-static void describe(struct dev_entry *e, struct dev_param *params, const struct ptx_func *f) {
+static void describe(struct dev_entry *e, struct dev_param *params, const struct program *p) {
+    const struct ptx_func *f = p->func;
     for (size_t i = 0; i < f->param_count; i++)
         params[i] = (struct dev_param){f->params[i].size, f->params[i].align};
     *e = (struct dev_entry){
         .name = f->name,
         .param_count = f->param_count,
         .params = params,
-        .static_shared = f->static_shared,
+        .static_shared = p->static_shared,
         .max_threads = f->max_threads,
-        .ambiguous = f->ambiguous,
-        .ambiguous_line = f->ambiguous_line,
+        .cluster = {f->cluster[0], f->cluster[1], f->cluster[2]},
+        .needs_cluster = f->explicit_cluster,
     };
+    for (size_t i = 0; i < p->xfunc_count; i++) {
+        const struct ptx_func *part = p->xfuncs[i].func;
+        if (part->ambiguous && !e->ambiguous)
+            e->ambiguous_line = part->ambiguous_line;
+        e->ambiguous += part->ambiguous;
+    }
 }
 
 /* PTX runs on its target and on newer ones. */
@@ -332,9 +340,9 @@ static status_t cpu_load(struct module **out, struct backend *b, const char *lab
     struct dev_param *next = m->params;
     for (size_t i = 0; i < m->ptx->func_count; i++) {
         const struct ptx_func *f = &m->ptx->funcs[i];
-        describe(&m->entries[i], next, f);
-        next += f->param_count;
         TRY(program_lower(&m->programs[i], m->ptx, f, &env));
+        describe(&m->entries[i], next, m->programs[i]);
+        next += f->param_count;
     }
     *out = m;
     m = NULL;
@@ -388,9 +396,11 @@ static status_t cpu_launch(struct dev_run *run, struct backend *b, const struct 
         .max_faults = b->options.max_faults,
         .shadow = b->options.shadow,
         .budget_left = b->options.insn_budget,
+        .stack_left = STACK_BUDGET,
         .rng = rng_from_seed(call->schedule_seed),
         .seed = call->schedule_seed,
-        .blocks = (uint64_t)call->grid[0] * call->grid[1] * call->grid[2],
+        .clusters = (uint64_t)(call->grid[0] / call->cluster[0]) *
+                    (call->grid[1] / call->cluster[1]) * (call->grid[2] / call->cluster[2]),
         .now = &b->now,
         .began = ++b->now,
     };

@@ -225,39 +225,30 @@ EXPORT int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size)
                                                               : INVALID_VALUE;
 }
 
+EXPORT int cuMemsetD8_v2(unsigned long long to, unsigned char byte, size_t size) {
+    if (sticky)
+        return sticky;
+    return backend_cpu.set(backend, to, byte, size) == OK ? SUCCESS : INVALID_VALUE;
+}
+
 EXPORT int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size) {
     return sticky                                            ? sticky
            : backend_cpu.read(to, backend, from, size) == OK ? SUCCESS
                                                              : INVALID_VALUE;
 }
 
-EXPORT int cuMemsetD8_v2(unsigned long long to, unsigned char byte, size_t size) {
-    return sticky                                           ? sticky
-           : backend_cpu.set(backend, to, byte, size) == OK ? SUCCESS
-                                                            : INVALID_VALUE;
-}
-
-EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                          unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
-                          void **extra) {
-    const struct fake_function *f = function;
-    const struct dev_launch launch = {
-        .entry = f->entry->name,
-        .grid = {gx, gy, gz},
-        .block = {bx, by, bz},
-        .dynamic_shared = shared,
-        .args = (const void *const *)params,
-        .arg_count = f->entry->param_count,
-    };
-    (void)stream, (void)extra;
-    if (planted("crash", launch.entry, gx)) {
+static int launch_at(const struct fake_function *f, struct dev_launch launch, void **params) {
+    launch.entry = f->entry->name;
+    launch.args = (const void *const *)params;
+    launch.arg_count = f->entry->param_count;
+    if (planted("crash", launch.entry, launch.grid[0])) {
         signal(SIGSEGV, SIG_DFL); /* a sanitizer would answer it */
         raise(SIGSEGV);
     }
-    if (planted("exit", launch.entry, gx))
+    if (planted("exit", launch.entry, launch.grid[0]))
         _exit(9);
-    hanging = planted("hang", launch.entry, gx);
-    if (planted("sticky", launch.entry, gx))
+    hanging = planted("hang", launch.entry, launch.grid[0]);
+    if (planted("sticky", launch.entry, launch.grid[0]))
         sticky = ILLEGAL_ADDRESS;
     if (sticky || hanging)
         return SUCCESS; /* a launch says nothing of how it ends */
@@ -268,6 +259,41 @@ EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
         sticky = ILLEGAL_ADDRESS;
     free(run);
     return SUCCESS;
+}
+
+EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, void *stream, void **params,
+                          void **extra) {
+    const struct dev_launch launch = {
+        .grid = {gx, gy, gz},
+        .block = {bx, by, bz},
+        .cluster = {1, 1, 1},
+        .dynamic_shared = shared,
+    };
+    (void)stream, (void)extra;
+    return launch_at(function, launch, params);
+}
+
+struct launch_config {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    struct {
+        unsigned id, pad, cluster[16];
+    } * attributes;
+    unsigned attribute_count;
+};
+
+/* The cluster dimension is the one attribute that anybody gives. */
+EXPORT int cuLaunchKernelEx(const struct launch_config *config, void *function, void **params,
+                            void **extra) {
+    struct dev_launch launch = {.dynamic_shared = config->shared};
+    (void)extra;
+    if (config->attribute_count != 1 || config->attributes[0].id != 4)
+        return INVALID_VALUE;
+    memcpy(launch.grid, config->grid, sizeof launch.grid);
+    memcpy(launch.block, config->block, sizeof launch.block);
+    memcpy(launch.cluster, config->attributes[0].cluster, sizeof launch.cluster);
+    return launch_at(function, launch, params);
 }
 
 EXPORT int cuEventCreate(void **out, unsigned flags) {

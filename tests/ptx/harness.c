@@ -63,6 +63,7 @@ status_t job_run(const struct job *j) {
                                 .grid = {j->blocks ? j->blocks : 1, 1, 1},
                                 .block = {j->threads ? j->threads : 1, 1, 1},
                                 .dynamic_shared = j->dynamic_shared,
+                                .cluster = {j->cluster, j->cluster > 0, j->cluster > 0},
                                 .schedule_seed = j->seed};
     TRY(device_launch(&run, dev, &launch));
     TRY(buffer_read(out, b_out, (out_words < OUT_WORDS ? out_words : OUT_WORDS) * 4));

@@ -19,6 +19,7 @@ struct job {
     const char *module;  /* module-scope declarations, or NULL */
     const char *body;
     unsigned blocks, threads; /* 0: 1 */
+    unsigned cluster;         /* blocks of a cluster, along x; 0: none is named */
     size_t dynamic_shared;
     uint32_t n;
     const uint32_t *in;
