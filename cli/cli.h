@@ -23,6 +23,7 @@ int verb_list(int argc, char **argv);
 int verb_gate(int argc, char **argv);
 int verb_check(int argc, char **argv);
 int verb_bench(int argc, char **argv);
+int verb_exhaust(int argc, char **argv);
 
 /* Print "assay: MESSAGE" for the last failure; the exit code for st. */
 int cli_error(status_t st);
@@ -80,8 +81,9 @@ MUST_CHECK status_t cli_pair(size_t *a, size_t *b, const char *option, const cha
 
 /*
  * An op's dimensions: "4x33" for rows and cols, or "rows=5,heads=2,head_dim=64" in any order.  What
- * is not named is 1.
+ * is not named is 0; with cli_shape 1, and kv_heads is heads.
  */
+MUST_CHECK status_t cli_shape_given(struct case_dims *out, const struct op *op, const char *text);
 MUST_CHECK status_t cli_shape(struct case_dims *out, const struct op *op, const char *text);
 
 /* The manifests' kernels, or the built-in ones if none is named. */

@@ -19,7 +19,8 @@ struct device {
     const struct backend_ops *ops;
     struct backend *backend;
     struct device_info info;
-    struct dev_buf *buffers; /* all that live, for the guard check after a launch */
+    struct dev_buf *buffers; /* all that live, for the guard check after a launch; newest first */
+    const struct dev_watch *watch; /* or NULL */
 };
 
 struct dev_image {
@@ -246,13 +247,13 @@ static status_t choose_cluster(struct dev_launch *l, const struct dev_entry *e) 
             l->cluster[i] = want;
         if (named && declared && l->cluster[i] != want)
             return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, the entry declares %u", e->name,
-                        "xyz"[i], l->cluster[i], want);
+                        "xyz"[i], l -> cluster[i], want);
         if (l->cluster[i] == 0 || l->cluster[i] > DEV_MAX_CLUSTER)
             return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, 1 to %u was expected", e->name,
-                        "xyz"[i], l->cluster[i], DEV_MAX_CLUSTER);
+                        "xyz"[i], l -> cluster[i], DEV_MAX_CLUSTER);
         if (l->grid[i] % l->cluster[i])
             return FAIL(ERR_USAGE, "'%s': grid.%c is %u, no multiple of cluster.%c, which is %u",
-                        e->name, "xyz"[i], l->grid[i], "xyz"[i], l->cluster[i]);
+                        e->name, "xyz"[i], l -> grid[i], "xyz"[i], l -> cluster[i]);
         blocks *= l->cluster[i];
     }
     if (blocks > DEV_MAX_CLUSTER)
@@ -283,6 +284,27 @@ done:
     return st;
 }
 
+void device_watch(struct device *dev, const struct dev_watch *watch) {
+    dev->watch = watch;
+}
+
+static status_t show(struct device *dev, bool done, const struct dev_launch *launch) {
+    size_t count = 0;
+    if (!dev->watch)
+        return OK;
+    for (const struct dev_buf *b = dev->buffers; b; b = b->next)
+        count++;
+    struct dev_buf **all = calloc(count + 1, sizeof *all);
+    if (!all)
+        return FAIL(ERR_NOMEM, "no memory to watch a launch");
+    size_t at = count;
+    for (struct dev_buf *b = dev->buffers; b; b = b->next)
+        all[--at] = b;
+    status_t st = dev->watch->step(dev->watch->context, done, launch, all, count);
+    free(all);
+    return st;
+}
+
 /* *entry = what the launch asks for, if it fits; *out = the launch with its cluster. */
 static status_t check_launch(const struct dev_entry **entry, struct dev_launch *out,
                              const struct dev_launch *launch) {
@@ -304,9 +326,12 @@ status_t device_launch(struct dev_run *run, struct device *dev, const struct dev
     struct dev_launch complete;
     *run = (struct dev_run){0};
     TRY(check_launch(&e, &complete, launch));
+    TRY(show(dev, false, launch));
     TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, &complete));
-    if (run->completed)
+    if (run->completed) {
         TRY(check_guards(run, dev, launch));
+        TRY(show(dev, true, launch));
+    }
 done:
     return st;
 }

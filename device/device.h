@@ -110,7 +110,7 @@ enum dev_fault_kind {
     FAULT_MISALIGNED,
     FAULT_UNWRITTEN,      /* a read of memory that nothing wrote */
     FAULT_RACE,           /* two threads, one writes, no barrier between */
-    FAULT_DIVERGENT_BARRIER, /* threads of a block wait at barriers that cannot complete */
+    FAULT_DIVERGENT_BARRIER, /* threads wait at barriers that cannot complete, or misuse one */
     FAULT_BAD_SHUFFLE,    /* a lane outside the member mask, or not there, is read or named */
     FAULT_INSN_BUDGET,    /* the launch ran past its instruction budget */
     FAULT_TRAP,           /* the kernel executed trap */
@@ -191,5 +191,19 @@ MUST_CHECK status_t device_launch(struct dev_run *run, struct device *dev,
  */
 MUST_CHECK status_t device_time(double *seconds, struct device *dev,
                                 const struct dev_launch *launches, size_t count, size_t group);
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+/*
+ * Called before each launch of the device (done = false) and after one that completed (done = true),
+ * with the buffers that live, oldest first.  What it returns but OK ends device_launch.
+ */
+struct dev_watch {
+    status_t (*step)(void *context, bool done, const struct dev_launch *launch,
+                     struct dev_buf *const *buffers, size_t count);
+    void *context;
+};
+
+void device_watch(struct device *dev, const struct dev_watch *watch); /* NULL: no more */
 
 #endif

@@ -73,7 +73,8 @@ static void lab_close(void) {
 static void load_kernels(const char *glob, bool faulty) {
     for (size_t i = 0; i < catalogue_count(lab.catalogue) && lab.count < MAX_KERNELS; i++) {
         const struct kernel *kernel = catalogue_kernel(lab.catalogue, i);
-        if (op_is_matrix(kernel->op) && (kernel->fault != NULL) == faulty && fnmatch(glob, kernel->name, 0) == 0)
+        if (op_is_matrix(kernel->op) && case_permutes(kernel) &&
+            (kernel->fault != NULL) == faulty && fnmatch(glob, kernel->name, 0) == 0)
             check(kernel_load(&lab.kernels[lab.count++], lab.device, kernel));
     }
 }

@@ -1,5 +1,5 @@
 /* gate/case.c - cases made, named and cleared. */
-#include "gate/case.h"
+#include "gate/case_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 
 #include "gate/npy.h"
 
-/* out->x and its tensors for a kernel; at least one byte, so that NULL always means no memory. */
-static status_t begin(struct test_case *out, const struct kernel *kernel, struct case_dims dims) {
+/* At least one byte, so that NULL always means no memory. */
+status_t case_begin(struct test_case *out, const struct kernel *kernel, struct case_dims dims) {
     char shape[SHAPE_SIZE];
     struct tensor_block block;
     status_t st = OK;
     *out = (struct test_case){.op = kernel->op, .dtype = kernel->in, .dims = dims};
     dims_shape(shape, sizeof shape, kernel->op->dims, &dims);
-    if (!op_is_matrix(kernel->op)) /* which has no options */
+    if (kernel->detail || !op_is_matrix(kernel->op)) /* else it is of_matrix's */
         TRY(kernel_options(&out->options, kernel, dims));
     if (kernel_inputs(&block, kernel, dims, NULL) != OK || block.bytes > CASE_MAX_BYTES)
         TRY(FAIL(ERR_USAGE, "shape %s: a case holds at most %zu MiB", shape, CASE_MAX_BYTES >> 20));
@@ -51,7 +51,15 @@ bool case_same(const struct kernel *a, const struct kernel *b) {
     for (size_t i = 1; i < OP_MAX_INPUTS; i++)
         if (a->more_in[i] != b->more_in[i])
             return false;
-    return op_is_matrix(a->op) || kernel_same_options(a, b);
+    return kernel_same_options(a, b);
+}
+
+bool case_permutes(const struct kernel *kernel) {
+    struct op_options options = {0};
+    if (!kernel->op->spread || kernel->more_in[1])
+        return false;
+    struct case_dims dims = {.rows = 1, .cols = 1};
+    return !kernel->detail || (kernel_options(&options, kernel, dims) == OK && !options.causal);
 }
 
 /* The first input, row by row. */
@@ -76,7 +84,7 @@ static status_t fill_rows(struct test_case *c, const struct fill *fill, uint64_t
 status_t case_make(struct test_case *out, const struct fill *fill, const struct kernel *kernel,
                    struct case_dims dims, uint64_t seed) {
     status_t st = OK;
-    TRY(begin(out, kernel, dims));
+    TRY(case_begin(out, kernel, dims));
     out->fill = fill;
     out->seed = seed;
     TRY(fill_rows(out, fill, seed));
@@ -113,13 +121,13 @@ status_t case_from_npy(struct test_case *out, const char *path, const struct ker
     *out = (struct test_case){0};
     struct npy npy = {0};
     status_t st = OK;
-    if (kernel->op->dims[0] != DIM_ROWS || kernel->op->dims[1] != DIM_COLS)
+    if (kernel->op->dims[1] != DIM_COLS || kernel->op->dims[2] != DIM_NONE)
         return FAIL(ERR_UNSUPPORTED, "%s: the input of op %s is no matrix", path, kernel->op->name);
     TRY(npy_read(&npy, path));
     if (npy_misfit(&npy, kernel->in))
         TRY(FAIL(ERR_UNSUPPORTED, "%s: %s", path, npy_misfit(&npy, kernel->in)));
     TRY(check_rows(&npy, path, first, &count));
-    TRY(begin(out, kernel, (struct case_dims){.rows = count, .cols = npy.cols}));
+    TRY(case_begin(out, kernel, (struct case_dims){.rows = count, .cols = npy.cols}));
     out->first_row = first;
     out->part = count != npy.rows;
     out->path = strdup(path);
@@ -140,7 +148,7 @@ done:
 status_t case_from_data(struct test_case *out, const void *x, const struct dtype *dt,
                         struct case_dims dims) {
     const struct kernel kernel = of_matrix(dt);
-    status_t st = begin(out, &kernel, dims);
+    status_t st = case_begin(out, &kernel, dims);
     if (st == OK)
         memcpy(out->x, x, dims.rows * dims.cols * dtype_size(dt));
     else
@@ -151,6 +159,7 @@ status_t case_from_data(struct test_case *out, const void *x, const struct dtype
 void case_clear(struct test_case *c) {
     free(c->x);
     free(c->path);
+    free(c->line);
     *c = (struct test_case){0};
 }
 
@@ -186,6 +195,8 @@ void case_line(char *out, size_t size, const struct test_case *c) {
         dims_shape(shape, sizeof shape, c->op->dims, &c->dims);
         snprintf(out, size, "--fill %s --shape %s --seed %llu", c->fill->name, shape,
                  (unsigned long long)c->seed);
+    } else if (c->line) {
+        snprintf(out, size, "%s", c->line);
     } else if (c->path) {
         char path[CASE_LINE_SIZE];
         shell_word(path, sizeof path, c->path);

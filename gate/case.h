@@ -31,6 +31,12 @@ struct test_case {
     char *path;       /* the file; NULL: not from a file; owned */
     size_t first_row; /* rows taken from the file start here */
     bool part;        /* not all rows of the file */
+    char *line;       /* from several files: the options that name them; else NULL; owned */
+};
+
+/* A file for one of an op's inputs. */
+struct case_file {
+    const char *name, *path; /* "q", "q.npy" */
 };
 
 /* For a kernel: its op's inputs with its types, and its options at these dimensions. */
@@ -43,6 +49,15 @@ MUST_CHECK status_t case_make(struct test_case *out, const struct fill *fill,
  */
 MUST_CHECK status_t case_from_npy(struct test_case *out, const char *path,
                                   const struct kernel *kernel, size_t first, size_t count);
+/*
+ * Inputs by name from .npy files, each with its tensor's dimensions; `dims` has those that no file
+ * tells (0: not known).  Tensors without a file are as fill_others makes them for seed 1, but the
+ * first, and k and v, must be there.  ERR_USAGE for names, shapes and dimensions that do not go
+ * together; ERR_UNSUPPORTED for another element type.
+ */
+MUST_CHECK status_t case_from_files(struct test_case *out, const struct kernel *kernel,
+                                    const struct case_file *files, size_t count,
+                                    struct case_dims dims);
 /* A matrix of format dt, from a fill or from data in memory (copied), for the ops of one. */
 MUST_CHECK status_t case_from_fill(struct test_case *out, const struct fill *fill,
                                    const struct dtype *dt, struct case_dims dims, uint64_t seed);
@@ -55,6 +70,9 @@ struct op_case case_for_op(const struct test_case *c, enum empty_row empty_row);
 
 /* How much there is to compute, for an instruction budget: elements of inputs and outputs. */
 size_t case_work(const struct test_case *c);
+
+/* May the entries of a row change places?  Not where a mask or another input goes with them. */
+bool case_permutes(const struct kernel *kernel);
 
 /* Do these two kernels take the same cases, with the same truth? */
 bool case_same(const struct kernel *a, const struct kernel *b);

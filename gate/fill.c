@@ -351,9 +351,10 @@ const struct fill fills[] = {
 /* clang-format on */
 
 const struct fill *fills_of(const struct op *op) {
-    return op_is_matrix(op)                 ? fills
-           : strcmp(op->name, "rope") == 0 ? rope_fills
-                                           : norm_fills;
+    return strcmp(op->name, "rope") == 0        ? rope_fills
+           : strcmp(op->name, "attention") == 0 ? attention_fills
+           : strstr(op->name, "norm") != NULL   ? norm_fills
+                                                : fills;
 }
 
 const struct fill *fill_of(const struct op *op, const char *name) {

@@ -28,6 +28,26 @@ static void positions(const struct tensor *t, struct rng *rng, uint64_t seed) {
     }
 }
 
+/* All keys, or a random number of them. */
+static void lengths(const struct tensor *t, struct rng *rng, size_t keys) {
+    for (size_t i = 0; i < t->count; i++) {
+        size_t length = (size_t)rng_below(rng, keys + 1);
+        tensor_set(t, i, (double)(i % 2 ? keys : length));
+    }
+}
+
+/* One key in eight is hidden. */
+static void mask(const struct tensor *t, struct rng *rng) {
+    for (size_t i = 0; i < t->count; i++)
+        tensor_set(t, i, rng_below(rng, 8) != 0);
+}
+
+/* ALiBi's: 2^(-8 (h + 1) / heads) for powers of two, and something like it otherwise. */
+static void slopes(const struct tensor *t) {
+    for (size_t h = 0; h < t->count; h++)
+        tensor_set(t, h, ldexp(1, -(int)(8 * (h + 1) / t->count)));
+}
+
 void fill_others(const struct op *op, const struct op_case *c, uint64_t seed) {
     for (size_t i = 1; i < op_input_count(op); i++) {
         const char *name = op->inputs[i].name;
@@ -41,7 +61,15 @@ void fill_others(const struct op *op, const struct op_case *c, uint64_t seed) {
             norm_vector(t, &rng, 0);
         else if (strcmp(name, "positions") == 0)
             positions(t, &rng, seed);
-        else
+        else if (strcmp(name, "lengths") == 0)
+            lengths(t, &rng, c->dims.keys);
+        else if (strcmp(name, "mask") == 0)
+            mask(t, &rng);
+        else if (strcmp(name, "bias") == 0 || strcmp(name, "sinks") == 0)
+            norm_vector(t, &rng, 0);
+        else if (strcmp(name, "slopes") == 0)
+            slopes(t);
+        else if (strcmp(name, "k") != 0 && strcmp(name, "v") != 0) /* which their fills write */
             assert(!"every tensor of every op has a rule");
     }
 }

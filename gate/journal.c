@@ -17,8 +17,10 @@ static bool path_of(char *out, size_t size, const char *dir) {
     return snprintf(out, size, "%s/journal.jsonl", dir) < (int)size;
 }
 
-static void name_of(char *out, size_t size, const char *key, const char *line) {
-    snprintf(out, size, "%s %s", key, line);
+#define RECORD_SIZE (DIGEST_SIZE + JOURNAL_NAME_SIZE)
+
+static void record_key(char out[static RECORD_SIZE], const char *key, const char *name) {
+    snprintf(out, RECORD_SIZE, "%s %s", key, name);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -156,18 +158,26 @@ done:
     return st;
 }
 
-bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *line) {
-    char name[DIGEST_SIZE + CASE_LINE_SIZE];
-    name_of(name, sizeof name, key, line);
-    const json_t *record = json_object_get(j->records, name);
+void journal_name(char name[static JOURNAL_NAME_SIZE], const struct test_case *c,
+                  const char *line) {
+    char digest[DIGEST_SIZE] = "";
+    if (c->path)
+        data_sha256(digest, c->x, c->dims.rows * c->dims.cols * dtype_size(c->dtype));
+    snprintf(name, JOURNAL_NAME_SIZE, "%s%s%s", digest, c->path ? " " : "", line);
+}
+
+bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *name) {
+    char record_name[RECORD_SIZE];
+    record_key(record_name, key, name);
+    const json_t *record = json_object_get(j->records, record_name);
     return record && json_to_outcome(out, record);
 }
 
-status_t journal_add(struct journal *j, const char *key, const char *line,
+status_t journal_add(struct journal *j, const char *key, const char *name,
                      const struct outcome *o) {
-    char name[DIGEST_SIZE + CASE_LINE_SIZE];
-    name_of(name, sizeof name, key, line);
-    json_t *record = json_pack("{s:s, s:o}", "key", name, "outcome", json_of_outcome(o));
+    char record_name[RECORD_SIZE];
+    record_key(record_name, key, name);
+    json_t *record = json_pack("{s:s, s:o}", "key", record_name, "outcome", json_of_outcome(o));
     if (!record)
         return FAIL(ERR_NOMEM, "no memory for a record");
     int rc = json_dumpf(record, j->file, JSON_COMPACT);

@@ -45,7 +45,7 @@ static status_t count_results(struct truth *t) {
 
 status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                     enum empty_row empty_row) {
-    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row};
+    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row, .arch = DEFAULT_ARCH};
     const struct op_case oc = case_for_op(c, empty_row);
     status_t st = OK;
     TRY(count_results(out));
@@ -149,7 +149,7 @@ status_t spreads_make(double **bounds, const struct kernel *kernel, const struct
 
 /* ---- one element ----------------------------------------------------------------------------- */
 
-enum state { WITHIN, UNCLAIMED, BEYOND, UNDECIDED, WRONG_CLASS, NEVER_WRITTEN };
+enum state { WITHIN, UNCLAIMED, BEYOND, UNDECIDED, WRONG_CLASS, WRONG_PLACE, NEVER_WRITTEN };
 
 struct element {
     enum state state;
@@ -258,19 +258,24 @@ void worst_place(char *out, size_t size, const struct op *op, const struct worst
         snprintf(out, size, "%s%selement [%zu][%zu]", name, *name ? ", " : "", w->row, w->col);
 }
 
-static void explain(struct judgement *j, const struct op *op, const struct dtype *dt,
+static void explain(struct judgement *j, const struct op *op, const struct tensor_type *type,
                     const struct element *e) {
     char where[64];
     worst_place(where, sizeof where, op, &j->worst);
-    const char *got = class_words(dtype_to_double(dt, j->worst.got));
+    const struct dtype *dt = type->dtype;
+    const char *got = dt ? class_words(dtype_to_double(dt, j->worst.got)) : "";
     switch (e->state) {
     case NEVER_WRITTEN:
         snprintf(j->reason, sizeof j->reason, "%s was never written: it holds the poison 0x%0*x",
-                 where, (int)(dt->bits / 4), (unsigned)j->worst.got);
+                 where, (int)type->size * 2, (unsigned)j->worst.got);
         break;
     case WRONG_CLASS:
         snprintf(j->reason, sizeof j->reason, "%s is %s where %s is due", where, got,
                  class_words(enclosure_is_nan(j->worst.want) ? (double)NAN : j->worst.want.lo));
+        break;
+    case WRONG_PLACE:
+        snprintf(j->reason, sizeof j->reason, "%s is %d, which cannot stand there", where,
+                 (int)j->worst.got);
         break;
     case BEYOND:
         snprintf(j->reason, sizeof j->reason, "%s is off by %.3g budgets (%.3g ulp)%s", where,
@@ -315,15 +320,16 @@ static void account_plain(struct judgement *j, const struct dtype *dt,
         j->max_rel = max_keep(j->max_rel, error->rel);
 }
 
-static void account(struct judgement *j, const struct op *op, const struct dtype *dt,
+static void account(struct judgement *j, const struct op *op, const struct tensor_type *type,
                     const struct element *e, struct worst here, double scale) {
-    if (e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND)
-        account_plain(j, dt, &e->error, here.want, scale);
+    bool compared = e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND;
+    if (compared && type->kind == TENSOR_REAL)
+        account_plain(j, type->dtype, &e->error, here.want, scale);
     enum verdict v = state_verdict(e->state);
     bool worse = !j->worst.known || v > j->verdict || (v == j->verdict && e->rho > j->max_rho);
     if (worse) {
         j->worst = here;
-        explain(j, op, dt, e);
+        explain(j, op, type, e);
     }
     j->verdict = verdict_worse(j->verdict, v);
     j->max_rho = max_keep(j->max_rho, e->rho);
@@ -371,6 +377,7 @@ static status_t judge_init(struct judge *g, const struct kernel *kernel, const s
                         .exact = sums_exactly(kernel, c)};
     TRY(kernel_outputs(&g->y, kernel, c->dims, (void *)y)); /* only read */
     TRY(kernel_numerics(&g->numerics, kernel, c->dims));
+    numerics_target(&g->numerics, truth->arch);
     TRY(op_unit_init(&g->unit, kernel->op, &oc));
     g->got = new_array(g->step, sizeof *g->got);
     g->lo = new_array(g->step, sizeof *g->lo);
@@ -404,14 +411,17 @@ static const struct tensor *output_of(const struct judge *g, size_t row, size_t 
     return &g->y.tensors[at.output];
 }
 
-static const struct dtype *got_dtype(const struct judge *g, size_t col) {
+/* Its type; NULL: the kernel does without this output. */
+static const struct tensor_type *got_type(const struct judge *g, size_t col) {
     size_t element;
-    return output_of(g, 0, col, &element)->type->dtype;
+    return output_of(g, 0, col, &element)->type;
 }
 
 static uint32_t got_bits(const struct judge *g, size_t row, size_t col) {
     size_t element;
     const struct tensor *t = output_of(g, row, col, &element);
+    if (t->type->kind != TENSOR_REAL)
+        return (uint32_t)(int64_t)tensor_get(t, element);
     return dtype_load(t->type->dtype, t->data, element);
 }
 
@@ -457,7 +467,12 @@ static status_t climb(struct judge *g, struct element *elements, struct tally *t
         size_t open = 0;
         TRY(row_budgets(g, x, tier));
         for (size_t col = 0; col < g->step; col++) {
-            const struct dtype *dt = got_dtype(g, col);
+            const struct tensor_type *type = got_type(g, col);
+            if (!type || type->kind != TENSOR_REAL) { /* not there, or see judge_whole */
+                elements[col] = (struct element){.state = WITHIN};
+                continue;
+            }
+            const struct dtype *dt = type->dtype;
             uint32_t bits = got_bits(g, row, col);
             elements[col] = compare(dt, bits, g->want[col], (struct budget){g->lo[col], g->hi[col]},
                                     never_written(g, dt, bits), final);
@@ -472,6 +487,32 @@ static status_t climb(struct judge *g, struct element *elements, struct tally *t
         TRY(tier_enclose(g->want, &tier, g->kernel->op, x));
     }
 done:
+    return st;
+}
+
+/* Outputs of whole numbers are right or wrong, all of a unit at once. */
+static status_t judge_whole(struct judge *g, struct element *elements, const struct oracle_row *x,
+                            size_t row) {
+    size_t n = 0, wrong = 0, first = 0;
+    status_t st = OK;
+    if (!g->kernel->op->judge_whole)
+        return OK;
+    size_t *got = new_array(g->step, sizeof *got);
+    if (!got)
+        return FAIL(ERR_NOMEM, "no memory to judge %zu results at a time", g->step);
+    for (size_t col = 0; col < g->step; col++) {
+        size_t element;
+        const struct tensor *t = output_of(g, row, col, &element);
+        if (!t->type || t->type->kind == TENSOR_REAL)
+            continue;
+        first = n ? first : col; /* they follow one another */
+        double value = tensor_get(t, element);
+        got[n++] = value < 0 ? SIZE_MAX : (size_t)value;
+    }
+    st = g->kernel->op->judge_whole(&wrong, x, got, &g->numerics);
+    if (st == OK && wrong < n)
+        elements[first + wrong] = (struct element){.state = WRONG_PLACE, .rho = INFINITY};
+    free(got);
     return st;
 }
 
@@ -580,10 +621,14 @@ static status_t judge_row(struct judge *g, struct judgement *j, struct trust *tr
     TRY(truth_row(g->truth, row));
     memcpy(g->want, g->truth->want + row * g->step, g->step * sizeof *g->want);
     TRY(climb(g, g->elements, &j->tally, x, row, (enum tier)g->truth->tier[row]));
+    TRY(judge_whole(g, g->elements, x, row));
     memset(g->scale, 0, g->step * sizeof *g->scale);
     if (op->scale)
         op->scale(g->scale, x);
     for (size_t col = 0; col < g->step; col++) {
+        const struct tensor_type *type = got_type(g, col);
+        if (!type)
+            continue;
         const struct worst here = {
             .known = true,
             .per_row = op->result == OP_PER_ROW,
@@ -594,8 +639,9 @@ static status_t judge_row(struct judge *g, struct judgement *j, struct trust *tr
             .want = g->want[col],
             .budget = g->lo[col],
         };
-        account(j, op, got_dtype(g, col), &g->elements[col], here, g->scale[col].plain);
-        trust_add(trust, here.want, here.budget, g->scale[col].term);
+        account(j, op, type, &g->elements[col], here, g->scale[col].plain);
+        if (type->kind == TENSOR_REAL)
+            trust_add(trust, here.want, here.budget, g->scale[col].term);
     }
 done:
     return st;
@@ -654,6 +700,7 @@ status_t judge_run(struct judgement *out, struct kernel_result *result, struct l
     if (!y)
         TRY(FAIL(ERR_NOMEM, "no memory for the output of %s", kernel->name));
     const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = y, .schedule_seed = 0};
+    truth->arch = kernel_arch(lk);
     TRY(kernel_run(result, lk, &io));
     if (kernel_result_clean(result)) {
         TRY(judge(out, kernel, c, truth, y));

@@ -32,6 +32,7 @@ struct truth {
     const struct op *op;
     const struct test_case *c; /* outlives the truth */
     enum empty_row empty_row;
+    unsigned arch;          /* whose tensor cores kernels run on; 90 to begin with */
     enum tier first;        /* asked first: with TIER_MPFR every verdict is MPFR's alone */
     size_t units, step;     /* units of the case, and results of each, over all outputs */
     size_t count;           /* results: units x step */

@@ -37,6 +37,32 @@ static const struct case_dims full_heads[] = {
     {.rows = 1, .heads = 128, .head_dim = 192},
 };
 
+/* Batch, heads, key-value heads, queries, keys, width of a head. */
+#define HEADS(b, h, g, q, n, d) \
+    { .batch = b, .heads = h, .kv_heads = g, .queries = q, .keys = n, .head_dim = d }
+static const struct case_dims quick_attention[] = {
+    HEADS(1, 1, 1, 1, 1, 64),   HEADS(2, 2, 2, 1, 33, 64),  HEADS(1, 2, 1, 3, 127, 64),
+    HEADS(1, 1, 1, 5, 128, 64), HEADS(2, 2, 1, 2, 129, 64), HEADS(1, 1, 1, 65, 9, 64),
+    HEADS(1, 1, 1, 33, 65, 64), HEADS(2, 4, 2, 1, 31, 128),
+};
+static const struct case_dims full_attention[] = {
+    HEADS(1, 2, 2, 128, 128, 64),  HEADS(1, 2, 1, 129, 127, 64), HEADS(1, 1, 1, 1, 1030, 64),
+    HEADS(1, 1, 1, 127, 129, 128), HEADS(2, 4, 1, 1, 513, 64),   HEADS(1, 1, 1, 130, 2, 64),
+};
+
+/* Rows, columns, and the k of a top-k. */
+static const struct case_dims quick_topk[] = {
+    {.rows = 1, .cols = 1, .k = 1},   {.rows = 7, .cols = 8, .k = 2},
+    {.rows = 9, .cols = 33, .k = 8},  {.rows = 5, .cols = 64, .k = 6},
+    {.rows = 5, .cols = 128, .k = 1}, {.rows = 5, .cols = 257, .k = 4},
+    {.rows = 3, .cols = 9, .k = 9},
+};
+static const struct case_dims full_topk[] = {
+    {.rows = 300, .cols = 64, .k = 8},
+    {.rows = 9, .cols = 511, .k = 16},
+    {.rows = 3, .cols = 4099, .k = 4},
+};
+
 /* What an op's suites are made of: shapes of both, and more of `full`. */
 struct shapes {
     const struct case_dims *quick, *full;
@@ -44,6 +70,11 @@ struct shapes {
 };
 
 static struct shapes shapes_of(const struct op *op) {
+    if (op->dims[2] == DIM_K)
+        return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk)};
+    if (op->dims[0] == DIM_BATCH)
+        return (struct shapes){quick_attention, full_attention, COUNT(quick_attention),
+                               COUNT(full_attention)};
     if (op->dims[1] == DIM_HEADS)
         return (struct shapes){quick_heads, full_heads, COUNT(quick_heads), COUNT(full_heads)};
     return (struct shapes){quick_rows, full_rows, COUNT(quick_rows), COUNT(full_rows)};
@@ -143,9 +174,14 @@ static bool in_order_fills(const struct fill *f) {
 static status_t add_orders(struct plan *p, const struct kernel *kernel, enum suite suite,
                            uint64_t seed) {
     status_t st = OK;
-    for (const struct fill *f = fills; op_is_matrix(kernel->op) && f->name; f++)
+    const struct shapes shapes = shapes_of(kernel->op);
+    bool permutes = case_permutes(kernel);
+    for (const struct fill *f = fills; permutes && f->name; f++)
         if (suite == SUITE_FULL || in_order_fills(f))
             TRY(add_shapes(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes), seed));
+    if (!permutes && kernel->deterministic) /* repeats, schedules and neighbours only */
+        TRY(add_shapes(p, kernel, CHECK_ORDER, &fills_of(kernel->op)[0], shapes.quick,
+                       shapes.quick_count, seed));
 done:
     return st;
 }
@@ -159,7 +195,7 @@ static status_t add_ensembles(struct plan *p, const struct kernel *kernel, enum 
     const struct case_dims *shapes = suite == SUITE_FULL ? full_ensembles : quick_ensembles;
     size_t count = suite == SUITE_FULL ? COUNT(full_ensembles) : COUNT(quick_ensembles);
     status_t st = OK;
-    if (!op_is_matrix(kernel->op)) /* no mean errors are known for the others */
+    if (!case_permutes(kernel)) /* no mean errors are known for the others */
         return OK;
     TRY(add_shapes(p, kernel, CHECK_ENSEMBLE, fill_find("normal"), shapes, count, seed));
     if (strcmp(kernel->op->name, "sum") == 0)
@@ -240,7 +276,8 @@ status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite sui
     *out = (struct plan){0};
     status_t st = OK;
     TRY(add_fills(out, kernel, suite, seed));
-    if (real_dir && kernel->op->dims[1] == DIM_COLS) /* files hold matrices */
+    if (real_dir && kernel->op->dims[1] == DIM_COLS &&
+        kernel->op->dims[2] == DIM_NONE) /* files hold matrices */
         TRY(add_real(out, kernel->op, kernel->in, suite, real_dir));
     TRY(add_orders(out, kernel, suite, seed));
     TRY(add_ensembles(out, kernel, suite, seed));

@@ -153,7 +153,7 @@ static status_t load(struct worker *w, size_t subject) {
 }
 
 /* Store one outcome; add it to the journal unless it came from there. */
-static status_t deliver(struct run *run, struct subject *s, size_t item, const char *line,
+static status_t deliver(struct run *run, struct subject *s, size_t item, const char *name,
                         const struct outcome *o, bool recorded) {
     status_t st = OK;
     pthread_mutex_lock(&run->lock);
@@ -161,7 +161,7 @@ static status_t deliver(struct run *run, struct subject *s, size_t item, const c
     s->have[item] = true;
     run->done++;
     if (run->journal && !recorded)
-        st = journal_add(run->journal, s->key, line, o);
+        st = journal_add(run->journal, s->key, name, o);
     if (run->opt->progress)
         run->opt->progress(run->opt->context, run->done, run->total);
     pthread_mutex_unlock(&run->lock);
@@ -169,25 +169,25 @@ static status_t deliver(struct run *run, struct subject *s, size_t item, const c
 }
 
 /* Outcomes that need no run: already in the journal, or a shape that the kernel refuses. */
-static status_t deliver_known(struct run *run, struct subject *s, size_t item, const char *line,
+static status_t deliver_known(struct run *run, struct subject *s, size_t item, const char *name,
                               struct case_dims dims) {
     struct outcome o = {0};
     bool recorded = false;
     if (run->journal) {
         pthread_mutex_lock(&run->lock);
-        recorded = journal_find(&o, run->journal, s->key, line);
+        recorded = journal_find(&o, run->journal, s->key, name);
         pthread_mutex_unlock(&run->lock);
     }
     if (recorded)
-        return deliver(run, s, item, line, &o, true);
+        return deliver(run, s, item, name, &o, true);
     const char *refusal = kernel_refuses(s->kernel, dims);
     if (!refusal)
         return OK;
     o.judgement = judgement_of(VERDICT_SKIP, "%s", refusal);
-    return deliver(run, s, item, line, &o, false);
+    return deliver(run, s, item, name, &o, false);
 }
 
-static status_t run_subjects(struct worker *w, size_t group, size_t item, const char *line,
+static status_t run_subjects(struct worker *w, size_t group, size_t item, const char *name,
                              const struct test_case *c) {
     struct run *run = w->run;
     const struct group *g = &run->groups[group];
@@ -212,7 +212,7 @@ static status_t run_subjects(struct worker *w, size_t group, size_t item, const 
             TRY(check_with(&o, w->loaded[i], w->loaded_twin[i], g->plan.items[item].check, c,
                            &truth));
         }
-        TRY(deliver(run, s, item, line, &o, false));
+        TRY(deliver(run, s, item, name, &o, false));
     }
 done:
     truth_clear(&truth);
@@ -226,15 +226,16 @@ static status_t run_job(struct worker *w, size_t job) {
         group++;
     const struct group *g = &run->groups[group];
     size_t item = job - g->first_job;
-    char line[CASE_LINE_SIZE];
+    char line[CASE_LINE_SIZE], name[JOURNAL_NAME_SIZE];
     struct test_case c = {0};
     status_t st = OK;
     TRY(plan_case(&c, &g->plan.items[item], g->kernel));
     check_line(line, sizeof line, g->plan.items[item].check, &c);
+    journal_name(name, &c, line);
     for (size_t i = 0; i < run->subject_count; i++)
         if (run->subjects[i].group == group)
-            TRY(deliver_known(run, &run->subjects[i], item, line, c.dims));
-    TRY(run_subjects(w, group, item, line, &c));
+            TRY(deliver_known(run, &run->subjects[i], item, name, c.dims));
+    TRY(run_subjects(w, group, item, name, &c));
 done:
     case_clear(&c);
     return st;

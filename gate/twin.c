@@ -28,12 +28,20 @@ static void compare(struct judgement *out, const struct kernel *kernel, struct c
     for (size_t i = 0; i < count; i++) {
         const struct op_place at = op_place_of(kernel->op, &dims, i / step, i % step);
         const struct tensor *a = &y->tensors[at.output], *b = &twin_y->tensors[at.output];
+        if (!a->type) /* the kernel does without this output */
+            continue;
         const struct dtype *dt = a->type->dtype;
-        uint32_t here = dtype_load(dt, a->data, at.element);
-        uint32_t there = dtype_load(dt, b->data, at.element);
+        uint32_t here, there;
+        if (dt) {
+            here = dtype_load(dt, a->data, at.element);
+            there = dtype_load(dt, b->data, at.element);
+        } else {
+            here = (uint32_t)(int64_t)tensor_get(a, at.element);
+            there = (uint32_t)(int64_t)tensor_get(b, at.element);
+        }
         if (here == there || differing++)
             continue;
-        double value = dtype_to_double(dt, here);
+        double value = tensor_get(a, at.element);
         first = here;
         out->worst = (struct worst){.known = true,
                                     .per_row = kernel->op->result == OP_PER_ROW,

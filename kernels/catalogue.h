@@ -84,8 +84,13 @@ MUST_CHECK status_t kernel_text(char **out, size_t *size, const struct kernel *k
  */
 MUST_CHECK status_t kernel_load(struct loaded_kernel **out, struct device *dev,
                                 const struct kernel *kernel);
+/* The same with another text in the image's place. */
+MUST_CHECK status_t kernel_load_text(struct loaded_kernel **out, struct device *dev,
+                                     const struct kernel *kernel, const char *text, size_t size);
 void kernel_unload(struct loaded_kernel *lk);
 const struct kernel *loaded_kernel_of(const struct loaded_kernel *lk);
+/* 90 for a device of sm_90. */
+unsigned kernel_arch(const struct loaded_kernel *lk);
 /* Unsuffixed mul + add pairs in the entries this kernel launches; see struct dev_entry. */
 unsigned kernel_ambiguous(const struct loaded_kernel *lk);
 
@@ -97,7 +102,8 @@ const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims);
  * largest of all. */
 struct case_dims kernel_nearest(const struct kernel *kernel, struct case_dims dims);
 
-/* The declared numerics of this kernel at this shape. */
+/* The declared numerics of this kernel at this shape, on sm_90: numerics_target for others. */
+#define DEFAULT_ARCH 90
 MUST_CHECK status_t kernel_numerics(struct numerics *out, const struct kernel *kernel,
                                     struct case_dims dims);
 

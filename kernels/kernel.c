@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "kernels/options.h"
+
 /* A kernel and what only this folder sees of it, in one piece. */
 struct understood {
     struct kernel kernel;
@@ -212,6 +214,11 @@ static status_t compile_numerics(struct understood *u) {
     TRY(compile_number(&u->detail.rescales, u, m->rescales, "rescales"));
     TRY(compile_number(&u->detail.angle_rel, u, m->angle_rel, "angle_rel"));
     TRY(compile_number(&u->detail.angle_abs, u, m->angle_abs, "angle_abs"));
+    TRY(compile_number(&u->detail.qk_height, u, m->qk.height, "qk.height"));
+    TRY(compile_number(&u->detail.pv_height, u, m->pv.height, "pv.height"));
+    TRY(compile_number(&u->detail.lazy_threshold, u, m->lazy_threshold, "lazy_threshold"));
+    if (m->p_type)
+        TRY_AT(u, find_dtype(&u->detail.p_type, m->p_type), "numerics.p_type");
     if (m->table)
         TRY_AT(u, find_dtype(&u->detail.table, m->table), "numerics.table");
     if ((m->rescale == RESCALE_NONE) != (m->rescales == NULL))
@@ -235,105 +242,17 @@ static status_t compile_accepts(struct understood *u) {
         TRY_AT(u, range_parse(&u->detail.accepts[i], accepts_text(u, dims[i])), "accepts.%s",
                dim_name(dims[i]));
     }
+    const char *group = written(u)->accepts.group;
+    if (group && !known[DIM_KV_HEADS])
+        TRY_AT(u, FAIL(ERR_SYNTAX, "op %s has no key-value heads", u->kernel.op->name),
+               "accepts.group");
+    TRY_AT(u, range_parse(&u->detail.group, group ? group : "1.."), "accepts.group");
     for (enum dim d = DIM_NONE + 1; d < DIM_END; d++)
         if (!known[d] && manifest_accept(&written(u)->accepts, d))
             TRY_AT(u, FAIL(ERR_SYNTAX, "op %s has no such dimension", u->kernel.op->name),
                    "accepts.%s", dim_name(d));
 done:
     return st;
-}
-
-/* ---- options --------------------------------------------------------------------------------- */
-
-/* One that is a number: of the dimensions, and of use to all later expressions. */
-static status_t add_option(struct understood *u, const char *name, const char *text) {
-    struct expr_scope *scope = &u->detail.scope;
-    struct expr_name *to = &scope->names[scope->name_count];
-    if (!text)
-        return OK;
-    status_t st = manifest_at(expr_new(&to->value, text, &u->detail.numbers), u->detail.file,
-                              u->detail.index, "options.%s", name);
-    if (st != OK)
-        return st;
-    to->name = name;
-    scope->name_count++;
-    return OK;
-}
-
-/* An option that the op does not have would be silently without effect. */
-static status_t check_options(const struct understood *u) {
-    const struct manifest_options *m = &written(u)->options;
-    const struct op *op = u->kernel.op;
-    bool norm = strstr(op->name, "norm") != NULL, rope = strcmp(op->name, "rope") == 0;
-    const char *stray = !norm && m->eps          ? "eps"
-                        : !norm && m->round_to   ? "round_to"
-                        : !rope && m->base       ? "base"
-                        : !rope && m->rotary_dim ? "rotary_dim"
-                        : !rope && m->layout     ? "layout"
-                                                 : NULL;
-    if (stray)
-        return manifest_at(FAIL(ERR_SYNTAX, "op %s has no such option", op->name), u->detail.file,
-                           u->detail.index, "options.%s", stray);
-    const char *missing = norm && !m->eps ? "eps" : rope && !m->base ? "base" : NULL;
-    if (missing)
-        return manifest_at(
-            FAIL(ERR_SYNTAX, "missing: op %s has the option `%s`", op->name, missing),
-            u->detail.file, u->detail.index, "options");
-    return OK;
-}
-
-static status_t compile_options(struct understood *u) {
-    status_t st = OK;
-    const struct manifest_options *m = &written(u)->options;
-    struct kernel_detail *d = &u->detail;
-    d->options = m;
-    memcpy(d->numbers.dims, u->kernel.op->dims, sizeof d->numbers.dims);
-    memcpy(d->scope.dims, u->kernel.op->dims, sizeof d->scope.dims);
-    TRY(check_options(u));
-    TRY(add_option(u, "eps", m->eps));
-    TRY(add_option(u, "base", m->base));
-    if (strcmp(u->kernel.op->name, "rope") == 0)
-        TRY(add_option(u, "rotary_dim", m->rotary_dim ? m->rotary_dim : "head_dim"));
-    if (m->round_to)
-        TRY_AT(u, find_dtype(&d->round_to, m->round_to), "options.round_to");
-done:
-    return st;
-}
-
-static status_t number_of(double *out, const struct kernel_detail *d, const char *name,
-                          struct case_dims dims) {
-    for (size_t i = 0; i < d->scope.name_count; i++)
-        if (strcmp(d->scope.names[i].name, name) == 0)
-            return expr_real(out, d->scope.names[i].value, dims);
-    *out = 0;
-    return OK;
-}
-
-status_t kernel_options(struct op_options *out, const struct kernel *kernel,
-                        struct case_dims dims) {
-    status_t st = OK;
-    const struct kernel_detail *d = kernel->detail;
-    double rotary_dim;
-    *out = (struct op_options){.contract = d->round_to ? NORM_ROUND_FIRST : NORM_ROUND_LAST,
-                               .rounded = d->round_to,
-                               .layout = d->options->layout};
-    TRY(number_of(&out->eps, d, "eps", dims));
-    TRY(number_of(&out->base, d, "base", dims));
-    TRY(number_of(&rotary_dim, d, "rotary_dim", dims));
-    out->rotary_dim = rotary_dim >= 0 ? (size_t)rotary_dim : 0;
-done:
-    return st;
-}
-
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-bool kernel_same_options(const struct kernel *a, const struct kernel *b) {
-    const struct manifest_options *x = a->detail->options, *y = b->detail->options;
-    return same_text(x->eps, y->eps) && same_text(x->round_to, y->round_to) &&
-           same_text(x->base, y->base) && same_text(x->rotary_dim, y->rotary_dim) &&
-           x->layout == y->layout;
 }
 
 static status_t compile_scratch(struct understood *u) {
@@ -376,7 +295,7 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
     TRY_AT(u, find_op(&u->kernel.op, m->op), "op");
     TRY(compile_types(u));
     TRY(compile_accepts(u));
-    TRY(compile_options(u));
+    TRY(options_compile(&u->detail, u->kernel.op));
     TRY(compile_scratch(u));
     for (size_t i = 0; i < m->launch_count; i++) {
         u->detail.launch_count = i + 1;
@@ -409,6 +328,9 @@ void kernel_free(struct kernel *kernel) {
     expr_free(d->rescales);
     expr_free(d->angle_rel);
     expr_free(d->angle_abs);
+    expr_free(d->qk_height);
+    expr_free(d->pv_height);
+    expr_free(d->lazy_threshold);
     for (size_t i = 0; i < d->scope.name_count; i++)
         expr_free(d->scope.names[i].value);
     free(d->image_path);
@@ -434,7 +356,12 @@ const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims) {
         return NULL;
     if (kernel_options(&options, kernel, dims) != OK)
         return status_message();
-    return op_refuses(kernel->op, &dims, &options);
+    const char *why = op_refuses(kernel->op, &dims, &options);
+    if (why || dims.kv_heads == 0 || range_contains(&u->detail.group, dims.heads / dims.kv_heads))
+        return why;
+    snprintf(reason, sizeof reason, "heads / kv_heads = %zu: accepts %s",
+             dims.heads / dims.kv_heads, written(u)->accepts.group);
+    return reason;
 }
 
 struct case_dims kernel_nearest(const struct kernel *kernel, struct case_dims dims) {
@@ -460,8 +387,16 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
         .rsqrt = d->numerics->rsqrt,
         .trig = d->numerics->trig,
         .table = d->table,
+        .tanh = d->numerics->tanh,
+        .topk = d->numerics->topk,
+        .qk.tensor_core = d->numerics->qk.tensor_core,
+        .pv.tensor_core = d->numerics->pv.tensor_core,
+        .p_type = d->p_type,
+        .sum_rounded = d->numerics->sum_rounded,
+        .divide_first = d->numerics->divide_first,
         .flush = d->numerics->flush,
     };
+    numerics_target(out, DEFAULT_ARCH);
     if (d->sum_height)
         TRY(expr_number(&out->sum_height, d->sum_height, dims));
     if (d->rescales)
@@ -470,6 +405,12 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
         TRY(expr_number(&out->angle_rel, d->angle_rel, dims));
     if (d->angle_abs)
         TRY(expr_number(&out->angle_abs, d->angle_abs, dims));
+    if (d->qk_height)
+        TRY(expr_number(&out->qk.height, d->qk_height, dims));
+    if (d->pv_height)
+        TRY(expr_number(&out->pv.height, d->pv_height, dims));
+    if (d->lazy_threshold)
+        TRY(expr_number(&out->lazy_threshold, d->lazy_threshold, dims));
 done:
     return st;
 }

@@ -16,6 +16,7 @@ struct kernel_detail {
     size_t index; /* in the manifest: "kernels[index]" */
     char *image_path;
     struct range accepts[MAX_DIMS]; /* in the order of op->dims */
+    struct range group;             /* attention: heads / kv_heads */
     const struct manifest_options *options;
     const struct dtype *round_to; /* NULL: not said */
     struct expr_scope numbers;    /* dimensions: what options may use */
@@ -25,7 +26,8 @@ struct kernel_detail {
     struct expr **scratch; /* bytes of each scratch buffer */
     const struct manifest_numerics *numerics;
     struct expr *sum_height, *rescales, *angle_rel, *angle_abs; /* NULL: 0 */
-    const struct dtype *table;
+    struct expr *qk_height, *pv_height, *lazy_threshold;        /* NULL: 0 */
+    const struct dtype *table, *p_type;
 };
 
 /*

@@ -1,4 +1,5 @@
 /* An image loaded for a kernel, and the manifest's launches held against its entries. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,10 +91,9 @@ status_t kernel_text(char **out, size_t *size, const struct kernel *kernel) {
     return st;
 }
 
-status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struct kernel *kernel) {
+status_t kernel_load_text(struct loaded_kernel **out, struct device *dev,
+                          const struct kernel *kernel, const char *text, size_t size) {
     status_t st = OK;
-    char *text = NULL;
-    size_t size;
     struct loaded_kernel *lk = calloc(1, sizeof *lk);
     *out = NULL;
 
@@ -101,7 +101,6 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
         return FAIL(ERR_NOMEM, "no memory to load %s", kernel->name);
     lk->kernel = kernel;
     lk->dev = dev;
-    TRY(kernel_text(&text, &size, kernel));
     TRY(device_load(&lk->image, dev, kernel->image, text, size));
     for (size_t i = 0; i < kernel->detail->launch_count; i++)
         TRY(check_launch(kernel, i, lk->image));
@@ -110,6 +109,17 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
     lk = NULL;
 done:
     kernel_unload(lk);
+    return st;
+}
+
+status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struct kernel *kernel) {
+    char *text;
+    size_t size;
+    *out = NULL;
+    status_t st = kernel_text(&text, &size, kernel);
+    if (st != OK)
+        return st;
+    st = kernel_load_text(out, dev, kernel, text, size);
     free(text);
     return st;
 }
@@ -124,6 +134,11 @@ void kernel_unload(struct loaded_kernel *lk) {
 
 const struct kernel *loaded_kernel_of(const struct loaded_kernel *lk) {
     return lk->kernel;
+}
+
+unsigned kernel_arch(const struct loaded_kernel *lk) {
+    unsigned arch;
+    return sscanf(device_info(lk->dev)->arch, "sm_%u", &arch) == 1 ? arch : DEFAULT_ARCH;
 }
 
 unsigned kernel_ambiguous(const struct loaded_kernel *lk) {

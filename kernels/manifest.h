@@ -20,17 +20,27 @@
 /* By name of a tensor; NULL when not written. */
 struct manifest_types {
     char *x, *y, *acc, *w, *b, *positions;
+    char *q, *k, *v, *o, *lse, *lengths, *bias, *mask, *slopes, *sinks, *p, *index;
 };
 
 /* By name of a dimension; NULL when not written. */
 struct manifest_accepts {
     char *rows, *cols, *batch, *heads, *kv_heads, *queries, *keys, *head_dim, *k;
+    char *group; /* heads / kv_heads */
 };
 
 /* What the op is told about this kernel: struct op_options before its expressions are evaluated. */
 struct manifest_options {
     char *eps, *round_to, *base, *rotary_dim; /* expressions, a dtype; NULL when not written */
+    char *scale, *softcap, *window_left, *window_right, *window_sinks;
     enum rope_layout layout;
+    bool causal, renormalise;
+};
+
+/* A sum of products: struct accumulation before its expressions are evaluated. */
+struct manifest_products {
+    char *height; /* NULL when not written */
+    enum tensor_core tensor_core;
 };
 
 struct manifest_launch {
@@ -52,6 +62,11 @@ struct manifest_numerics {
     enum variance_variant variance;
     enum rsqrt_variant rsqrt;
     enum trig_variant trig;
+    enum tanh_variant tanh;
+    enum topk_variant topk;
+    struct manifest_products qk, pv;
+    char *p_type, *lazy_threshold; /* NULL when not written */
+    bool sum_rounded, divide_first;
     char *sum_height, *rescales, *angle_rel, *angle_abs, *table; /* NULL when not written */
     bool flush;
 };

@@ -60,6 +60,24 @@ static const cyaml_strval_t trigs[] = {
     {"table", TRIG_TABLE},
 };
 
+static const cyaml_strval_t tanhs[] = {
+    {"none", TANH_NONE},
+    {"tanhf", TANH_TANHF},
+    {"fast", TANH_FAST},
+};
+
+static const cyaml_strval_t tensor_cores[] = {
+    {"none", TENSOR_CORE_NONE},
+    {"16bit", TENSOR_CORE_16BIT},
+    {"tf32", TENSOR_CORE_TF32},
+};
+
+static const cyaml_strval_t topks[] = {
+    {"by_input", TOPK_BY_INPUT},
+    {"ties_free", TOPK_TIES_FREE},
+    {"by_probability", TOPK_BY_PROBABILITY},
+};
+
 static const cyaml_strval_t layouts[] = {
     {"interleaved", ROPE_INTERLEAVED},
     {"half", ROPE_HALF_SPLIT},
@@ -99,7 +117,9 @@ static const cyaml_schema_value_t string_value = {
 };
 
 /* clang-format off */
-#define TYPE_FIELDS(FIELD) FIELD(x) FIELD(y) FIELD(acc) FIELD(w) FIELD(b) FIELD(positions)
+#define TYPE_FIELDS(FIELD) FIELD(x) FIELD(y) FIELD(acc) FIELD(w) FIELD(b) FIELD(positions) \
+    FIELD(q) FIELD(k) FIELD(v) FIELD(o) FIELD(lse) FIELD(lengths) FIELD(bias) FIELD(mask)       \
+    FIELD(slopes) FIELD(sinks) FIELD(p) FIELD(index)
 
 #define ACCEPT_FIELDS(FIELD)                                                                 \
     FIELD(DIM_ROWS, rows) FIELD(DIM_COLS, cols) FIELD(DIM_BATCH, batch)                      \
@@ -118,13 +138,24 @@ static const cyaml_schema_field_t accepts_fields[] = {
 #define FIELD(dim, member) STRING(OPTIONAL, manifest_accepts, member),
     ACCEPT_FIELDS(FIELD)
 #undef FIELD
-        CYAML_FIELD_END,
+        STRING(OPTIONAL, manifest_accepts, group),
+    CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t options_fields[] = {
-    STRING(OPTIONAL, manifest_options, eps),  STRING(OPTIONAL, manifest_options, round_to),
-    STRING(OPTIONAL, manifest_options, base), STRING(OPTIONAL, manifest_options, rotary_dim),
-    ENUM(manifest_options, layout, layouts),  CYAML_FIELD_END,
+    STRING(OPTIONAL, manifest_options, eps),
+    STRING(OPTIONAL, manifest_options, round_to),
+    STRING(OPTIONAL, manifest_options, base),
+    STRING(OPTIONAL, manifest_options, rotary_dim),
+    STRING(OPTIONAL, manifest_options, scale),
+    STRING(OPTIONAL, manifest_options, softcap),
+    STRING(OPTIONAL, manifest_options, window_left),
+    STRING(OPTIONAL, manifest_options, window_right),
+    STRING(OPTIONAL, manifest_options, window_sinks),
+    ENUM(manifest_options, layout, layouts),
+    ENUM(manifest_options, causal, truths),
+    ENUM(manifest_options, renormalise, truths),
+    CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t launch_fields[] = {
@@ -133,8 +164,8 @@ static const cyaml_schema_field_t launch_fields[] = {
                                &string_value, 1, 3),
     CYAML_FIELD_SEQUENCE_COUNT("block", REQUIRED, struct manifest_launch, block, block_count,
                                &string_value, 1, 3),
-    CYAML_FIELD_SEQUENCE_COUNT("cluster", OPTIONAL, struct manifest_launch, cluster,
-                               cluster_count, &string_value, 1, 3),
+    CYAML_FIELD_SEQUENCE_COUNT("cluster", OPTIONAL, struct manifest_launch, cluster, cluster_count,
+                               &string_value, 1, 3),
     STRING(OPTIONAL, manifest_launch, shared),
     CYAML_FIELD_SEQUENCE_COUNT("args", REQUIRED, struct manifest_launch, args, arg_count,
                                &string_value, 0, MAX_ARGS),
@@ -155,6 +186,12 @@ static const cyaml_schema_value_t scratch_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest_scratch, scratch_fields),
 };
 
+static const cyaml_schema_field_t products_fields[] = {
+    STRING(OPTIONAL, manifest_products, height),
+    ENUM(manifest_products, tensor_core, tensor_cores),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t numerics_fields[] = {
     ENUM(manifest_numerics, exp, exps),
     ENUM(manifest_numerics, rescale, rescales),
@@ -163,7 +200,15 @@ static const cyaml_schema_field_t numerics_fields[] = {
     ENUM(manifest_numerics, variance, variances),
     ENUM(manifest_numerics, rsqrt, rsqrts),
     ENUM(manifest_numerics, trig, trigs),
+    ENUM(manifest_numerics, tanh, tanhs),
+    ENUM(manifest_numerics, topk, topks),
     ENUM(manifest_numerics, flush, truths),
+    ENUM(manifest_numerics, sum_rounded, truths),
+    ENUM(manifest_numerics, divide_first, truths),
+    CYAML_FIELD_MAPPING("qk", CYAML_FLAG_OPTIONAL, struct manifest_numerics, qk, products_fields),
+    CYAML_FIELD_MAPPING("pv", CYAML_FLAG_OPTIONAL, struct manifest_numerics, pv, products_fields),
+    STRING(OPTIONAL, manifest_numerics, p_type),
+    STRING(OPTIONAL, manifest_numerics, lazy_threshold),
     STRING(OPTIONAL, manifest_numerics, sum_height),
     STRING(OPTIONAL, manifest_numerics, rescales),
     STRING(OPTIONAL, manifest_numerics, angle_rel),
@@ -226,7 +271,14 @@ void schema_words(char *out, size_t size, const char *field) {
         {"variance", variances, CYAML_ARRAY_LEN(variances)},
         {"rsqrt", rsqrts, CYAML_ARRAY_LEN(rsqrts)},
         {"trig", trigs, CYAML_ARRAY_LEN(trigs)},
+        {"tanh", tanhs, CYAML_ARRAY_LEN(tanhs)},
+        {"tensor_core", tensor_cores, CYAML_ARRAY_LEN(tensor_cores)},
         {"layout", layouts, CYAML_ARRAY_LEN(layouts)},
+        {"topk", topks, CYAML_ARRAY_LEN(topks)},
+        {"renormalise", truths, CYAML_ARRAY_LEN(truths)},
+        {"causal", truths, CYAML_ARRAY_LEN(truths)},
+        {"sum_rounded", truths, CYAML_ARRAY_LEN(truths)},
+        {"divide_first", truths, CYAML_ARRAY_LEN(truths)},
         {"flush", truths, CYAML_ARRAY_LEN(truths)},
         {"deterministic", truths, CYAML_ARRAY_LEN(truths)},
     };

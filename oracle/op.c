@@ -7,9 +7,17 @@
 #include "oracle/op_impl.h"
 #include "oracle/oracle_impl.h"
 
-#define MATRIX                                                                                 \
-    .dims = {DIM_ROWS, DIM_COLS}, .inputs = {{"x", TENSOR_REAL, false, {DIM_ROWS, DIM_COLS}}}, \
-    .unit_dims = 1, .unit_room = matrix_room, .unit = matrix_unit
+#define X_MATRIX                   \
+    {                              \
+        "x", TENSOR_REAL, false, { \
+            DIM_ROWS, DIM_COLS     \
+        }                          \
+    }
+#define MATRIX \
+    .dims = {DIM_ROWS, DIM_COLS}, .unit_dims = 1, .unit_room = matrix_room, .unit = matrix_unit
+/* An entry whose mask is 0 is -Inf. */
+#define MASKED_MATRIX \
+    .inputs = {X_MATRIX, {"mask", TENSOR_FLAG, true, {DIM_ROWS, DIM_COLS}}}, MATRIX
 
 #define Y_PER_ROW .result = OP_PER_ROW, .outputs = {{"y", TENSOR_REAL, false, {DIM_ROWS}}}
 #define Y_PER_ELEMENT \
@@ -23,6 +31,7 @@ const struct op ops[] = {
      .spread = sum_spread,
      .scale = sum_scale,
      Y_PER_ROW,
+     .inputs = {X_MATRIX},
      MATRIX},
     {.name = "max",
      .formula = "max_i x_i",
@@ -31,6 +40,7 @@ const struct op ops[] = {
      .spread = max_spread,
      .scale = max_scale,
      Y_PER_ROW,
+     .inputs = {X_MATRIX},
      MATRIX},
     {.name = "softmax",
      .formula = "exp(x_j) / sum_i exp(x_i)",
@@ -38,14 +48,14 @@ const struct op ops[] = {
      .budget = softmax_budget,
      .spread = softmax_spread,
      Y_PER_ELEMENT,
-     MATRIX},
+     MASKED_MATRIX},
     {.name = "log_softmax",
      .formula = "x_j - log sum_i exp(x_i)",
      .enclose = log_softmax_enclose,
      .budget = log_softmax_budget,
      .spread = log_softmax_spread,
      Y_PER_ELEMENT,
-     MATRIX},
+     MASKED_MATRIX},
     {.name = "lse",
      .formula = "log sum_i exp(x_i)",
      .enclose = lse_enclose,
@@ -53,7 +63,7 @@ const struct op ops[] = {
      .spread = lse_spread,
      .scale = max_scale,
      Y_PER_ROW,
-     MATRIX},
+     MASKED_MATRIX},
     {.name = "layernorm",
      .formula = "(x_j - mean) / sqrt(variance + eps) w_j + b_j",
      .enclose = layernorm_row_enclose,
@@ -94,6 +104,41 @@ const struct op ops[] = {
      .unit_room = rope_room,
      .unit = rope_unit,
      .refuses = rope_refuses},
+    {.name = "attention",
+     .formula = "softmax(scale q k^T, masked) v, and log of its sum",
+     .enclose = attention_row_enclose,
+     .budget = attention_row_budget,
+     .scale = attention_scale,
+     .result = OP_PER_ELEMENT,
+     .dims = {DIM_BATCH, DIM_HEADS, DIM_KV_HEADS, DIM_QUERIES, DIM_KEYS, DIM_HEAD_DIM},
+     .inputs = {{"q", TENSOR_REAL, false, {DIM_BATCH, DIM_HEADS, DIM_QUERIES, DIM_HEAD_DIM}},
+                {"k", TENSOR_REAL, false, {DIM_BATCH, DIM_KV_HEADS, DIM_KEYS, DIM_HEAD_DIM}},
+                {"v", TENSOR_REAL, false, {DIM_BATCH, DIM_KV_HEADS, DIM_KEYS, DIM_HEAD_DIM}},
+                {"lengths", TENSOR_WHOLE, true, {DIM_BATCH}},
+                {"bias", TENSOR_REAL, true, {DIM_BATCH, DIM_HEADS, DIM_QUERIES, DIM_KEYS}},
+                {"mask", TENSOR_FLAG, true, {DIM_BATCH, DIM_QUERIES, DIM_KEYS}},
+                {"slopes", TENSOR_REAL, true, {DIM_HEADS}},
+                {"sinks", TENSOR_REAL, true, {DIM_HEADS}}},
+     .outputs = {{"o", TENSOR_REAL, false, {DIM_BATCH, DIM_HEADS, DIM_QUERIES, DIM_HEAD_DIM}},
+                 {"lse", TENSOR_REAL, true, {DIM_BATCH, DIM_HEADS, DIM_QUERIES}}},
+     .unit_dims = 3,
+     .unit_room = attention_room,
+     .unit = attention_unit,
+     .refuses = attention_refuses},
+    {.name = "softmax_topk",
+     .formula = "the k largest of softmax(x) and where they stand",
+     .enclose = topk_row_enclose,
+     .budget = topk_row_budget,
+     .judge_whole = topk_judge_whole,
+     .result = OP_PER_ELEMENT,
+     .dims = {DIM_ROWS, DIM_COLS, DIM_K},
+     .inputs = {{"x", TENSOR_REAL, false, {DIM_ROWS, DIM_COLS}}},
+     .outputs = {{"p", TENSOR_REAL, false, {DIM_ROWS, DIM_K}},
+                 {"index", TENSOR_WHOLE, false, {DIM_ROWS, DIM_K}}},
+     .unit_dims = 1,
+     .unit_room = topk_room,
+     .unit = topk_unit,
+     .refuses = topk_refuses},
     {0},
 };
 

@@ -10,28 +10,14 @@
 #define ORACLE_ORACLE_H
 
 #include "base/status.h"
+#include "oracle/attention.h"
 #include "oracle/bounds.h"
 #include "oracle/enclosure.h"
 #include "oracle/norm.h"
 #include "oracle/rope.h"
+#include "oracle/row.h"
 #include "oracle/tensor.h"
-
-/* What a row without any finite or +Inf entry gives: the manifest's `empty_row`. */
-enum empty_row { EMPTY_NAN, EMPTY_ZERO, EMPTY_UNIFORM };
-
-/*
- * One unit.  Ops of a matrix read x: cols exact values of the input dtype; cols may be 0.  The
- * others read the row of their own (norm.h, ...), and cols is how many results it has.
- */
-struct oracle_row {
-    const double *x;
-    size_t cols;
-    enum empty_row empty_row;
-    union {
-        const struct norm_row *norm;
-        const struct rope_row *rope;
-    };
-};
+#include "oracle/topk.h"
 
 /* ---- what a kernel is told ------------------------------------------------------------------- */
 
@@ -43,6 +29,11 @@ struct op_options {
     double base;                 /* rope */
     size_t rotary_dim;           /* rope */
     enum rope_layout layout;     /* rope */
+    double scale, softcap;       /* attention: scale as the kernel gets it, in f32 */
+    bool causal;   /* attention; softmax and its like: row i ends at i + cols - rows */
+    bool windowed; /* attention */
+    size_t window_left, window_right, window_sinks;
+    bool renormalise; /* softmax_topk */
 };
 
 #define OP_MAX_INPUTS 8
@@ -105,6 +96,12 @@ struct op {
     status_t (*spread)(double *spread, const struct oracle_row *row, const struct enclosure *want,
                        const struct numerics *numerics);
     void (*scale)(struct result_scale *scale, const struct oracle_row *row); /* NULL: all 0 */
+    /*
+     * For the results of a unit in outputs of whole numbers, got[0 .. n-1]: *wrong is the first one
+     * that a correct kernel cannot give, or n.  NULL: there are no such outputs.
+     */
+    status_t (*judge_whole)(size_t *wrong, const struct oracle_row *row, const size_t *got,
+                            const struct numerics *numerics);
     enum dim dims[MAX_DIMS]; /* of a case, in the order in which they are shown */
     struct op_tensor inputs[OP_MAX_INPUTS], outputs[OP_MAX_OUTPUTS]; /* ended by name NULL */
     size_t unit_dims; /* the first dimensions of every output count the units */
@@ -154,8 +151,11 @@ struct op_unit {
     union {
         struct norm_row norm;
         struct rope_row rope;
+        struct attention_row attention;
+        struct topk_row topk;
     } own;          /* what row points to */
     double *memory; /* owned */
+    size_t loaded;  /* attention: which keys and values it holds; SIZE_MAX: none */
 };
 
 /* The data that c's tensors point to must outlive it.  ERR_NOMEM. */

@@ -62,3 +62,19 @@ void rope_scale(struct result_scale *scale, const struct oracle_row *row) {
         scale[at.first] = scale[at.second] = (struct result_scale){fmax(a, b), a + b};
     }
 }
+
+/* P v is no larger than the column's largest visible |v|; lse is a logarithm, its scale is 1. */
+void attention_scale(struct result_scale *scale, const struct oracle_row *row) {
+    const struct attention_row *r = row->attention;
+    for (size_t c = 0; c < r->value_dim; c++)
+        scale[c] = (struct result_scale){0};
+    for (size_t j = 0; j < r->keys_used; j++) {
+        if (!attention_visible(r, j))
+            continue;
+        for (size_t c = 0; c < r->value_dim; c++)
+            scale[c].term = fmax(scale[c].term, fabs(or_zero(r->v[j * r->v_stride + c])));
+    }
+    for (size_t c = 0; c < r->value_dim; c++)
+        scale[c].plain = scale[c].term;
+    scale[r->value_dim] = (struct result_scale){1, 1};
+}

@@ -232,6 +232,14 @@ INLINE vm none_of(void) {
 #endif
 }
 
+/* 0, 1, 2, ... */
+INLINE vd counting(void) {
+    vd v;
+    for (int l = 0; l < LANES; l++)
+        v[l] = l;
+    return v;
+}
+
 INLINE double added(vd v) {
     double sum = v[0];
     for (int l = 1; l < LANES; l++)

@@ -4,6 +4,7 @@
 #include <float.h>
 
 #include "oracle/simd_exp.h"
+#include "oracle/simd_mask.h"
 
 #define U 0x1p-53
 
@@ -64,13 +65,6 @@ static void products(double *c1, double *c2, size_t c_stride, const double *a1, 
 
 /* ---- logits ------------------------------------------------------------------------------------ */
 
-INLINE vd counting(void) {
-    vd v;
-    for (int l = 0; l < LANES; l++)
-        v[l] = l;
-    return v;
-}
-
 /* Half a step of f32 at |v|, or less. */
 INLINE vd half_step(vd v) {
     return binade(magnitude(v) * all(1 - 0x1p-20)) * all(0x1p-24);
@@ -81,25 +75,6 @@ INLINE vd hyperbolic_tangent(vd x) {
     vd t = exp_shifted(all(-2) * magnitude(x), all(0), &far);
     vd size = (all(1) - t) / (all(1) + t);
     return (vd)((vi)size | ((vi)x & all_bits(INT64_MIN)));
-}
-
-INLINE vm visible(vd j, const struct logit_terms *t) {
-    vm shown = is_above(all(t->used), j);
-    vd past = j - all(t->at); /* how far behind the diagonal */
-    if (t->causal)
-        shown &= is_least(all(0), past);
-    if (t->windowed)
-        shown &= (is_least(all(t->right), past) & is_least(all(t->left), all(0) - past)) |
-                 is_above(all(t->sinks), j);
-    return shown;
-}
-
-INLINE vd hidden(vm shown, vd z) {
-#if defined __AVX512F__
-    return (vd)_mm512_mask_mov_pd((__m512d)all(-INFINITY), shown, (__m512d)z);
-#else
-    return pick(shown, z, all(-INFINITY));
-#endif
 }
 
 INLINE struct logits_found logits_as(double *z, double *size, double *own, size_t n,
@@ -179,11 +154,14 @@ INLINE struct weight_sums weights_as(double *z, double *error, const double *own
                                      bool budget) {
     vd size = all(0), ours = all(0), theirs = all(0), worst = all(0);
     for (size_t i = 0; i < n; i += LANES) {
-        vd real = load(z + i, LANES, 0) - all(top), t = larger(real, all(2 * FAR));
-        vd e = exp_quick(t), off = load(error + i, LANES, 0);
+        vd logit = load(z + i, LANES, 0), real = logit - all(top), t = larger(real, all(2 * FAR));
+        vi far;
+        vd e = budget ? exp_quick(t) : exp_shifted(logit, all(top), &far);
+        vd off = load(error + i, LANES, 0);
         vm weighs = is_above(e, all(0));
-        /* e^x - 1 <= x + x^2 on [0, 1]; QUICK_ERROR has the rest */
-        vd eps = where(weighs, mul_add(off, off, off) + all(QUICK_ERROR * (1 + 0x1p-19)));
+        /* e^x - 1 <= x + x^2 on [0, 1]; and the exponential itself */
+        const double of_exp = (budget ? QUICK_ERROR : EXP_ERROR) * (1 + 0x1p-19);
+        vd eps = where(weighs, mul_add(off, off, off) + all(of_exp));
         vm lost = is_above(off, real * all(-0x1p-4)) & ~weighs;
         worst = larger(larger(where(lost, all(INFINITY)), eps), worst);
         size += e;

@@ -11,9 +11,9 @@
 /* What makes logits of dot products, for one row; keys from `used` on are invisible. */
 struct logit_terms {
     double scale, softcap, alibi_slope;
-    const double *bias;     /* or NULL */
-    size_t keys;            /* slots with a dot product; the sink comes behind them */
-    double used, at;        /* at: the key on the diagonal, query + keys_used - queries */
+    const double *bias;        /* or NULL */
+    size_t keys;               /* slots with a dot product; the sink comes behind them */
+    double used, at;           /* at: the key on the diagonal, query + keys_used - queries */
     double left, right, sinks; /* the window about it, and keys that it always shows */
     bool causal, windowed;
     const unsigned char *mask; /* keys flags, or NULL */
@@ -22,12 +22,12 @@ struct logit_terms {
 
 /* What a kernel may be off, from below; all relative but `once`, each without its roundings up. */
 struct weight_terms {
-    double qk;        /* of a dot product */
-    double tanh;      /* of softcap's tanh */
-    bool scale_rounds; /* the scaled product is rounded once more */
-    double slope, ulps; /* exp: per unit of its argument; one call */
-    double p_rounding;  /* P to p_type, but for a maximum's */
-    double alone;       /* of a term of P V beside that: accumulation, division */
+    double qk;           /* of a dot product */
+    double tanh;         /* of softcap's tanh */
+    bool scale_rounds;   /* the scaled product is rounded once more */
+    double slope, ulps;  /* exp: per unit of its argument; one call */
+    double p_rounding;   /* P to p_type, but for a maximum's */
+    double alone;        /* of a term of P V beside that: accumulation, division */
     bool maximum_rounds; /* exp is called for the maximum, too; its P is rounded */
     bool sum_rounded;    /* P's rounding is in the sum as well */
 };

@@ -8,6 +8,7 @@
 #define ORACLE_SIMD_DD_H
 
 #include "oracle/simd_exp.h"
+#include "oracle/simd_wide.h"
 
 struct dd {
     vd hi, lo;
@@ -80,6 +81,14 @@ INLINE struct dd dd_negative(struct dd x) {
     return (struct dd){all(0) - x.hi, all(0) - x.lo};
 }
 
+/* The lanes of a sum: LANES times 3 u^2 of their magnitudes. */
+INLINE struct pair dd_total(struct dd v) {
+    struct dd sum = {all(v.hi[0]), all(v.lo[0])};
+    for (int l = 1; l < LANES; l++)
+        sum = dd_add(sum, (struct dd){all(v.hi[l]), all(v.lo[l])});
+    return (struct pair){sum.hi[0], sum.lo[0]};
+}
+
 /* ---- exp --------------------------------------------------------------------------------------- */
 
 /* ln 2 in three parts: 42 bits, 42 bits, a double; the rest is below 2^-140. */
@@ -90,11 +99,16 @@ INLINE struct dd dd_negative(struct dd x) {
 /* 1/n! for n = 12 ... 3, where a double is not enough. */
 #define DD_TERMS 10
 static const double dd_inverse_factorial[DD_TERMS][2] = {
-    {0x1.1eed8eff8d898p-29, -0x1.2aec959e14c06p-83}, {0x1.ae64567f544e4p-26, -0x1.c062e06d1f209p-80},
-    {0x1.27e4fb7789f5cp-22, 0x1.cbbc05b4fa99ap-76},  {0x1.71de3a556c734p-19, -0x1.c154f8ddc6c00p-73},
-    {0x1.a01a01a01a01ap-16, 0x1.a01a01a01a01ap-76},  {0x1.a01a01a01a01ap-13, 0x1.a01a01a01a01ap-73},
-    {0x1.6c16c16c16c17p-10, -0x1.f49f49f49f49fp-65}, {0x1.1111111111111p-7, 0x1.1111111111111p-63},
-    {0x1.5555555555555p-5, 0x1.5555555555555p-59},   {0x1.5555555555555p-3, 0x1.5555555555555p-57},
+    {0x1.1eed8eff8d898p-29, -0x1.2aec959e14c06p-83},
+    {0x1.ae64567f544e4p-26, -0x1.c062e06d1f209p-80},
+    {0x1.27e4fb7789f5cp-22, 0x1.cbbc05b4fa99ap-76},
+    {0x1.71de3a556c734p-19, -0x1.c154f8ddc6c00p-73},
+    {0x1.a01a01a01a01ap-16, 0x1.a01a01a01a01ap-76},
+    {0x1.a01a01a01a01ap-13, 0x1.a01a01a01a01ap-73},
+    {0x1.6c16c16c16c17p-10, -0x1.f49f49f49f49fp-65},
+    {0x1.1111111111111p-7, 0x1.1111111111111p-63},
+    {0x1.5555555555555p-5, 0x1.5555555555555p-59},
+    {0x1.5555555555555p-3, 0x1.5555555555555p-57},
 };
 
 /* e^(hi + lo) for FAR <= hi <= 0, 0 below: DD_EXP_ERROR. */

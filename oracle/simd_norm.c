@@ -17,18 +17,11 @@ static struct norm_scan scan(const double *x, size_t n) {
     return (struct norm_scan){isfinite(total) ? largest(largest_of) : (double)NAN, total};
 }
 
-INLINE struct pair lanes_added(struct dd v) {
-    struct dd sum = {all(v.hi[0]), all(v.lo[0])};
-    for (int l = 1; l < LANES; l++)
-        sum = dd_add(sum, (struct dd){all(v.hi[l]), all(v.lo[l])});
-    return (struct pair){sum.hi[0], sum.lo[0]};
-}
-
 static struct pair total(const double *x, size_t n) {
     struct dd sum = dd_of(0, 0);
     for (size_t i = 0; i < n; i += LANES)
         sum = dd_add_d(sum, load(x + i, n - i, 0));
-    return lanes_added(sum);
+    return dd_total(sum);
 }
 
 /* ---- double ------------------------------------------------------------------------------------ */
@@ -79,7 +72,7 @@ static struct pair wide_squares(const double *x, size_t n, struct pair mean) {
                             load((const double *)&d.lo, n - i, 0)};
         sum = dd_add(sum, dd_mul(d, d));
     }
-    return lanes_added(sum);
+    return dd_total(sum);
 }
 
 static void wide_results(struct enclosure *out, const double *x, size_t n,

@@ -16,7 +16,7 @@ struct norm_scan {
 };
 
 struct norm_terms {
-    struct pair mean, inverse; /* inverse: 1/sqrt(variance + eps); lo is not read by tier f64 */
+    struct pair mean, inverse;   /* inverse: 1/sqrt(variance + eps); lo is not read by tier f64 */
     const double *weight, *bias; /* or NULL: 1 and 0 */
     double rel;                  /* of d_j inverse w_j: what half the width is made of ... */
     double off;                  /* ... and of d_j, absolute */

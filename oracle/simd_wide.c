@@ -34,22 +34,7 @@ static struct wide_sum sum(const double *x, size_t n) {
     return r;
 }
 
-/* The lanes of a sum of numbers of one sign: relative error LANES times 3 u^2. */
-INLINE struct pair dd_total(struct dd v) {
-    struct dd sum = {all(v.hi[0]), all(v.lo[0])};
-    for (int l = 1; l < LANES; l++)
-        sum = dd_add(sum, (struct dd){all(v.hi[l]), all(v.lo[l])});
-    return (struct pair){sum.hi[0], sum.lo[0]};
-}
-
 /* ---- exponentials ------------------------------------------------------------------------------ */
-
-INLINE vd counting(void) {
-    vd v;
-    for (int l = 0; l < LANES; l++)
-        v[l] = l;
-    return v;
-}
 
 static struct pair exps(double *hi, double *lo, size_t *far, const double *x, size_t n, double max,
                         size_t skip) {

@@ -37,6 +37,37 @@ struct wide_simd {
                  double half, double rel);
 };
 
+struct logit_terms; /* simd_attention.h */
+struct logits_found;
+
+/* Of a row's weights in double-double. */
+struct wide_weights {
+    struct pair size; /* sum e_j */
+    double own;       /* sum e_j eps_j */
+    double worst;     /* as in struct weight_sums */
+};
+
+/* Attention of one row over panels of `width` columns (simd_attention.h). */
+struct wide_attention_simd {
+    /* Logits hi + lo, each off by off[j] at most; -Inf where invisible. */
+    struct logits_found (*logits)(double *hi, double *lo, double *off, const double *q,
+                                  const double *k, size_t padded, size_t dim,
+                                  const struct logit_terms *t);
+    /* They become weights; off[j] the weight's own relative error eps_j. */
+    struct wide_weights (*weights)(double *hi, double *lo, double *off, size_t padded, double top);
+    /* sum_j e_j v[j][.] as hi + lo for one panel, and in size sum_j e_j (eps_j + gamma) |v[j][.]|. */
+    void (*values)(double *hi, double *lo, double *size, const double *e_hi, const double *e_lo,
+                   const double *eps, const double *v, size_t padded, double gamma);
+    /* (hi + lo) / sum, off by half[c]; one panel. */
+    void (*quotients)(struct enclosure *out, const double *hi, const double *lo, const double *half,
+                      struct pair sum, size_t n);
+};
+
+extern const struct wide_attention_simd wide_attention_simd_v2, wide_attention_simd_v3,
+    wide_attention_simd_v4;
+
+const struct wide_attention_simd *wide_attention_simd(void); /* of row_simd()'s level */
+
 extern const struct wide_simd wide_simd_v2, wide_simd_v3, wide_simd_v4;
 
 const struct wide_simd *wide_simd(void); /* of row_simd()'s level */

@@ -26,7 +26,7 @@ enum dim {
 };
 
 #define DIM_COUNT (DIM_END - 1)
-#define MAX_DIMS 6 /* of one op or tensor */
+#define MAX_DIMS 7 /* of one op or tensor, with the DIM_NONE that ends them */
 
 /* In the order of enum dim.  A dimension that the op does not have is 0. */
 struct case_dims {

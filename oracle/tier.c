@@ -55,6 +55,7 @@ OF_LEVEL(row_simd)
 OF_LEVEL(within_simd)
 OF_LEVEL(attention_simd)
 OF_LEVEL(wide_simd)
+OF_LEVEL(wide_attention_simd)
 OF_LEVEL(norm_simd)
 
 /* ---- tier 0 ----------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "base/size.h"
 #include "oracle/attention_impl.h"
 #include "oracle/outward.h"
+#include "oracle/simd_wide.h"
 #include "oracle/tier_attention_impl.h"
 
 #define KEYS_AT_ONCE ((size_t)256)
@@ -57,7 +58,7 @@ status_t batch_init(struct batch *b, const struct attention_row *rows, size_t co
     b->columns = round_up(b->value_dim, b->simd->width);
     size_t a, c, d, e, total;
     if (!size_mul(&a, b->padded, b->dim) || !size_mul(&c, b->padded, b->columns) ||
-        !size_mul(&d, GROUP, 2 * (b->dim + b->padded + b->columns)) ||
+        !size_mul(&d, GROUP, 2 * (b->dim + b->padded + 2 * b->columns)) ||
         !size_mul(&e, 2, b->padded) || a > SIZE_MAX / 64 || c > SIZE_MAX / 64 ||
         d > SIZE_MAX / 64 || !size_mul(&total, a + c + d + e, sizeof(double)) ||
         !(b->memory = calloc(total + 1, 1)) || !(b->odd = malloc((b->keys + 1) * sizeof *b->odd))) {
@@ -72,7 +73,9 @@ status_t batch_init(struct batch *b, const struct attention_row *rows, size_t co
     b->error = b->z + GROUP * b->padded;
     b->o = b->error + GROUP * b->padded;
     b->size = b->o + GROUP * b->columns;
-    b->own = b->size + GROUP * b->columns;
+    b->o_part = b->size + GROUP * b->columns;
+    b->size_part = b->o_part + GROUP * b->columns;
+    b->own = b->size_part + GROUP * b->columns;
     for (size_t j = 0; j < b->keys; j++)
         if (lay_out(b, j))
             b->odd[b->odd_count++] = j;
@@ -131,14 +134,23 @@ static void multiply_keys(struct batch *b, size_t first, size_t rows) {
                           b->k + j * b->dim, rows, b->dim, true);
 }
 
+/* KEYS_AT_ONCE: part by part, so that no chain of roundings is long. */
 static void multiply_values(struct batch *b, size_t rows) {
-    const size_t width = b->simd->width;
+    const size_t width = b->simd->width, results = rows * b->columns;
     for (size_t j = 0; j < b->padded; j += KEYS_AT_ONCE) {
         size_t n = b->padded - j < KEYS_AT_ONCE ? b->padded - j : KEYS_AT_ONCE;
         for (size_t c = 0; c < b->columns; c += width)
-            b->simd->products(b->o + c, b->size + c, b->columns, b->z + j, b->error + j, b->padded,
-                              b->v + c * b->padded + j * width, rows, n, j == 0);
+            b->simd->products(b->o_part + c, b->size_part + c, b->columns, b->z + j, b->error + j,
+                              b->padded, b->v + c * b->padded + j * width, rows, n, true);
+        for (size_t i = 0; i < results; i++) {
+            b->o[i] = (j == 0 ? 0 : b->o[i]) + b->o_part[i];
+            b->size[i] = (j == 0 ? 0 : b->size[i]) + b->size_part[i];
+        }
     }
+}
+
+double batch_gamma(const struct batch *b) {
+    return ((double)(KEYS_AT_ONCE + b->padded / KEYS_AT_ONCE) + 8) * U;
 }
 
 /* Row r of the group: dot products to weights.  nu == NULL: errors of our own, else of a kernel's. */
@@ -171,8 +183,7 @@ static void weigh(struct found *f, struct batch *b, const struct attention_row *
         f->gamma = grown(fmin(nu->sum_height, (double)f->visible - (row->sink == NULL)), U32);
         f->alone = w.alone;
     }
-    const double gamma = ((double)b->padded + 4) * U;
-    f->sums = b->simd->weights(z, error, b->own, b->padded, f->top, gamma, nu ? &w : NULL);
+    f->sums = b->simd->weights(z, error, b->own, b->padded, f->top, batch_gamma(b), nu ? &w : NULL);
     f->off = (f->sums.own + f->sums.chain * U * f->sums.size) * (1 + 0x1p-18) +
              (double)b->padded * LOST_WEIGHT;
     f->low = f->sums.size - f->off;
@@ -245,25 +256,119 @@ static status_t enclose_f64(struct enclosure *o, struct enclosure *lse, bool *gi
     return OK;
 }
 
+/* ---- double-double ----------------------------------------------------------------------------- */
+
+/* o of a row whose weights are hi + lo, each off by eps. */
+static void columns_dd(struct enclosure *o, struct batch *b, const double *hi, const double *lo,
+                       const double *eps, const struct wide_weights *w, double off, double low) {
+    const struct wide_attention_simd *simd = wide_attention_simd();
+    const size_t width = b->simd->width;
+    const double gamma = ((double)b->padded + 4) * 0x1p-104;
+    const double lost = (double)b->padded * b->largest * LOST_WEIGHT;
+    double *sum = b->o, *rest = b->o + b->columns; /* rows 0 and 1 of the group */
+    for (size_t c = 0; c < b->columns; c += width) {
+        double *half = b->size + c;
+        simd->values(sum + c, rest + c, half, hi, lo, eps, b->v + c * b->padded, b->padded, gamma);
+        for (size_t i = 0; i < width; i++) {
+            double q = fabs(sum[c + i] / w->size.hi);
+            half[i] = (half[i] + q * off) / low * (1 + 0x1p-18) + 0x1p-100 * q + lost;
+        }
+        size_t n = b->value_dim - c < width ? b->value_dim - c : width;
+        simd->quotients(o + c, sum + c, rest + c, half, w->size, n);
+    }
+}
+
+/* log of size +- off, plus top. */
+static struct enclosure lse_dd(struct pair size, double off, double top) {
+    mpfr_t lo, hi;
+    mpfr_inits2(128, lo, hi, (mpfr_ptr)0);
+    mpfr_set_d(lo, size.hi, MPFR_RNDN);
+    mpfr_set(hi, lo, MPFR_RNDN);
+    mpfr_add_d(lo, lo, add_down(size.lo, -off), MPFR_RNDD);
+    mpfr_add_d(hi, hi, add_up(size.lo, off), MPFR_RNDU);
+    mpfr_log(lo, lo, MPFR_RNDD);
+    mpfr_log(hi, hi, MPFR_RNDU);
+    mpfr_add_d(lo, lo, top, MPFR_RNDD);
+    mpfr_add_d(hi, hi, top, MPFR_RNDU);
+    struct enclosure e = enclosure_from_mpfr(lo, hi);
+    mpfr_clears(lo, hi, (mpfr_ptr)0);
+    return e;
+}
+
+/* One row; false: no answer. */
+static bool enclose_dd(struct enclosure *o, struct enclosure *lse, struct batch *b,
+                       const struct attention_row *row) {
+    const struct wide_attention_simd *simd = wide_attention_simd();
+    double *hi = b->z, *lo = b->z + b->padded, *eps = b->error; /* rows of the group */
+    const double dim = (double)b->dim;
+    if (!row_taken(b, row))
+        return false;
+    struct logit_terms t = logit_terms_of(b, row);
+    t.dot_error = (dim + 4) * (dim + 4) * 0x1p-104;
+    struct logits_found found = simd->logits(hi, lo, eps, row->q, b->k, b->padded, b->dim, &t);
+    double top = found.top;
+    if (row->sink) {
+        hi[b->keys] = *row->sink;
+        lo[b->keys] = eps[b->keys] = 0;
+        top = top < *row->sink ? *row->sink : top;
+    }
+    if (isnan(top))
+        return false;
+    if (top == -INFINITY) {
+        enclose_row(o, lse, b, 0, &(struct found){.taken = true, .empty = true});
+        return true;
+    }
+    struct wide_weights w = simd->weights(hi, lo, eps, b->padded, top);
+    double off = (w.own + ((double)b->padded + 16) * 0x1p-104 * w.size.hi) * (1 + 0x1p-18) +
+                 (double)b->padded * LOST_WEIGHT;
+    double low = w.size.hi - off;
+    if (!(w.worst <= 0x1p-24 && low > w.size.hi / 2))
+        return false;
+    columns_dd(o, b, hi, lo, eps, &w, off, low);
+    *lse = lse_dd(w.size, off, top);
+    return true;
+}
+
+/* ---- the ladder --------------------------------------------------------------------------------- */
+
+static status_t enclose_each_dd(struct enclosure *o, struct enclosure *lse, enum tier *tier,
+                                const struct attention_row *rows, size_t count) {
+    struct batch b;
+    status_t st = batch_init(&b, rows, count);
+    if (st != OK)
+        return st;
+    for (size_t r = 0; r < count; r++)
+        if (tier[r] == TIER_DD && !enclose_dd(o + r * b.value_dim, lse + r, &b, &rows[r]))
+            tier[r] = TIER_MPFR;
+    batch_clear(&b);
+    return OK;
+}
+
+static size_t asked(const enum tier *tier, size_t count, enum tier which) {
+    size_t n = 0;
+    for (size_t r = 0; r < count; r++)
+        n += tier[r] == which;
+    return n;
+}
+
 status_t attention_tier_enclose(struct enclosure *o, struct enclosure *lse, enum tier *tier,
                                 const struct attention_row *rows, size_t count) {
     bool *given = calloc(count + 1, sizeof *given);
     status_t st = OK;
     if (!given)
         return FAIL(ERR_NOMEM, "attention: no memory for %zu rows", count);
-    bool wanted = false;
-    for (size_t r = 0; r < count; r++) {
+    for (size_t r = 0; r < count; r++)
         TRY(attention_check(&rows[r]));
-        wanted |= tier[r] == TIER_F64;
-    }
-    if (wanted)
+    if (asked(tier, count, TIER_F64) > 0)
         TRY(enclose_f64(o, lse, given, rows, count));
-    for (size_t r = 0; r < count; r++) {
-        if (tier[r] == TIER_F64 && given[r])
-            continue;
-        tier[r] = TIER_MPFR;
-        TRY(attention_enclose(o + r * rows->value_dim, lse + r, &rows[r]));
-    }
+    for (size_t r = 0; r < count; r++)
+        if (tier[r] == TIER_F64 && !given[r])
+            tier[r] = TIER_DD;
+    if (asked(tier, count, TIER_DD) > 0)
+        TRY(enclose_each_dd(o, lse, tier, rows, count));
+    for (size_t r = 0; r < count; r++)
+        if (tier[r] == TIER_MPFR)
+            TRY(attention_enclose(o + r * rows->value_dim, lse + r, &rows[r]));
 done:
     free(given);
     return st;

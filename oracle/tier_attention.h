@@ -30,4 +30,13 @@ MUST_CHECK status_t attention_within(struct tier_extremes *out, const struct att
                                      size_t count, const double *got_o, const double *got_lse,
                                      const struct numerics *numerics);
 
+/*
+ * Intervals that contain every budget that attention_budget gives for enclosures within o and lse:
+ * o_lo, o_hi[0 .. value_dim-1], *lse_lo, *lse_hi.  Errors of attention_budget.
+ */
+MUST_CHECK status_t attention_tier_budgets(double *o_lo, double *o_hi, double *lse_lo,
+                                           double *lse_hi, const struct attention_row *row,
+                                           const struct enclosure *o, const struct enclosure *lse,
+                                           const struct numerics *numerics);
+
 #endif

@@ -16,13 +16,15 @@
 struct batch {
     const struct attention_simd *simd;
     const struct attention_row *rows;
-    size_t count, keys, padded; /* keys: the most that a row uses; padded: one more, and full panels */
+    size_t count, keys,
+        padded; /* keys: the most that a row uses; padded: one more, and full panels */
     size_t dim, value_dim, columns; /* columns: value_dim in full panels */
     double *k, *v;                  /* panels */
     double *q, *q_size;             /* GROUP x dim */
     double *z, *error;              /* GROUP x padded: logits, then weights */
     double *own;                    /* padded */
     double *o, *size;               /* GROUP x columns */
+    double *o_part, *size_part;     /* of some of the keys */
     size_t *odd, odd_count;         /* keys with an entry that the tier does not take */
     double largest;                 /* |v| */
     void *memory;
@@ -48,6 +50,9 @@ void batch_clear(struct batch *b);
  */
 void batch_group(struct found *found, struct batch *b, size_t first, size_t n,
                  const struct numerics *nu);
+
+/* Of a sum of weights times values: roundings on its longest chain, times 2^-53. */
+double batch_gamma(const struct batch *b);
 
 /* lse of a row that is taken and not empty. */
 struct enclosure attention_lse_of(const struct found *f);

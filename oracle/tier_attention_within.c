@@ -21,8 +21,8 @@ static double tensor_blocks(const struct accumulation *a, double n) {
 void weight_terms_logits(struct weight_terms *w, const struct attention_row *row,
                          const struct numerics *nu) {
     const double n = (double)row->head_dim;
-    const bool folded_scale = nu->exp == EXP_EX2_FOLDED && row->softcap == 0 &&
-                              row->bias == NULL && row->alibi_slope == 0;
+    const bool folded_scale = nu->exp == EXP_EX2_FOLDED && row->softcap == 0 && row->bias == NULL &&
+                              row->alibi_slope == 0;
     w->qk = accumulation_error(&nu->qk, n, tensor_blocks(&nu->qk, n)) * KEEP;
     w->scale_rounds = !folded_scale;
     w->tanh = (nu->tanh == TANH_FAST ? TANH_FAST_ERROR : 5 * 0x1p-25) * KEEP;
@@ -143,7 +143,7 @@ static void row_within(struct tier_extremes *e, const struct batch *b, size_t r,
         e->within = empty_within(o, lse, b->value_dim);
         return;
     }
-    const struct row_limits l = limits_of(f, nu, ((double)b->padded + 4) * U);
+    const struct row_limits l = limits_of(f, nu, batch_gamma(b));
     const double lost = (double)b->padded * b->largest * LOST_WEIGHT;
     for (size_t c = 0; c < b->value_dim; c++)
         column_within(e, &l, c, b->o[r * b->columns + c], b->size[r * b->columns + c], lost, o[c]);
@@ -177,5 +177,42 @@ status_t attention_within(struct tier_extremes *out, const struct attention_row 
     }
     batch_clear(&b);
 done:
+    return st;
+}
+
+/* ---- budgets of a tier's enclosures ------------------------------------------------------------- */
+
+/* slope: of a budget in its result, beside steps, which show at its ends. */
+static void around(double *lo, double *hi, struct enclosure want, double slope) {
+    double least = fmin(*lo, *hi), most = fmax(*lo, *hi);
+    bool exact = want.lo == want.hi || enclosure_is_nan(want);
+    double slack = exact ? 0 : slope * (want.hi - want.lo);
+    *lo = exact ? least : fmax(0, (least - slack) * (1 - 0x1p-40));
+    *hi = exact ? most : (most + slack) * (1 + 0x1p-40);
+}
+
+status_t attention_tier_budgets(double *o_lo, double *o_hi, double *lse_lo, double *lse_hi,
+                                const struct attention_row *row, const struct enclosure *o,
+                                const struct enclosure *lse, const struct numerics *numerics) {
+    const size_t n = row->value_dim;
+    struct enclosure *end = calloc(n + 1, sizeof *end), lse_end = enclosure_exact(lse->lo);
+    status_t st = OK;
+    if (!end)
+        return FAIL(ERR_NOMEM, "attention: no memory for a head of %zu", n);
+    for (size_t c = 0; c < n; c++)
+        end[c] = enclosure_exact(o[c].lo);
+    TRY(attention_budget(o_lo, lse_lo, row, end, &lse_end, numerics));
+    for (size_t c = 0; c < n; c++)
+        end[c] = enclosure_exact(o[c].hi);
+    lse_end = enclosure_exact(lse->hi);
+    TRY(attention_budget(o_hi, lse_hi, row, end, &lse_end, numerics));
+    /* (sum p eta + the denominator's noise) / (1 - den), of which lse's budget is no less than den;
+     * and the division's. */
+    const double slope = 4 * fmax(*lse_lo, *lse_hi) + 0x1p-20;
+    for (size_t c = 0; c < n; c++)
+        around(&o_lo[c], &o_hi[c], o[c], slope);
+    around(lse_lo, lse_hi, *lse, 0);
+done:
+    free(end);
     return st;
 }

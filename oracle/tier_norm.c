@@ -68,7 +68,8 @@ static bool inverse_of(struct pair *inverse, double *rel, struct pair squares, d
 
 /* Each d_j is off by `off` and by `rel` of itself: what the sum of their squares is off. */
 static double squares_error(double squares, double n, double off, double rel) {
-    return (squares * rel * (2 + rel) + 2 * off * sqrt(squares * n) * (1 + rel) + n * off * off) * MORE;
+    return (squares * rel * (2 + rel) + 2 * off * sqrt(squares * n) * (1 + rel) + n * off * off) *
+           MORE;
 }
 
 static bool terms_f64(struct norm_terms *t, const struct norm_row *row, const struct centre *c,
@@ -91,8 +92,8 @@ static bool terms_dd(struct norm_terms *t, const struct norm_row *row, const str
     double of_inverse;
     t->off = c->off;
     struct pair squares = norm_simd()->wide_squares(row->x, row->cols, c->mean);
-    double off = squares_error(squares.hi, n, t->off, 0x1p-104) +
-                 squares.hi * (n + 64) * 0x1p-104 * MORE;
+    double off =
+        squares_error(squares.hi, n, t->off, 0x1p-104) + squares.hi * (n + 64) * 0x1p-104 * MORE;
     if (!inverse_of(&t->inverse, &of_inverse, squares, off, row))
         return false;
     t->rel = (of_inverse + 0x1p-102) * MORE;
@@ -116,7 +117,8 @@ static bool all_within(const double *p, size_t n, double limit) {
     return true;
 }
 
-static bool enclose(struct enclosure *out, enum tier tier, const struct norm_row *row, bool centred) {
+static bool enclose(struct enclosure *out, enum tier tier, const struct norm_row *row,
+                    bool centred) {
     const bool first = row->contract == NORM_ROUND_FIRST;
     struct norm_scan scan = norm_simd()->scan(row->x, row->cols);
     if (!(scan.largest <= MAX_ENTRY) || row->cols == 0 || row->cols > TIER_MAX_COLS ||

@@ -77,8 +77,8 @@ static bool sound(const struct rope_row *row) {
     for (size_t i = 0; row->freq && i < row->rotary_dim / 2; i++)
         if (!isfinite(row->freq[i]))
             return false;
-    return row->rotary_dim % 2 == 0 && row->rotary_dim <= row->head_dim && isfinite(row->position) &&
-           (row->freq || (row->base > 0 && isfinite(row->base)));
+    return row->rotary_dim % 2 == 0 && row->rotary_dim <= row->head_dim &&
+           isfinite(row->position) && (row->freq || (row->base > 0 && isfinite(row->base)));
 }
 
 status_t rope_tier_enclose(struct enclosure *out, enum tier *tier, const struct rope_row *rows,

@@ -13,7 +13,9 @@
 #define ORACLE_TOPK_H
 
 #include "base/status.h"
-#include "oracle/oracle.h"
+#include "oracle/bounds.h"
+#include "oracle/enclosure.h"
+#include "oracle/row.h"
 #include "oracle/tier.h"
 
 struct topk_row {

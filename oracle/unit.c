@@ -1,4 +1,6 @@
 /* oracle/unit.c - one output row of a case, and all that it depends on, as exact values. */
+#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +9,7 @@
 
 status_t op_unit_init(struct op_unit *u, const struct op *op, const struct op_case *c) {
     size_t bytes;
-    *u = (struct op_unit){.op = op, .c = *c};
+    *u = (struct op_unit){.op = op, .c = *c, .loaded = SIZE_MAX};
     u->row.empty_row = c->empty_row;
     if (!size_mul(&bytes, op->unit_room(&u->c), sizeof *u->memory) ||
         !(u->memory = malloc(bytes ? bytes : 1)))
@@ -26,7 +28,7 @@ void op_unit_clear(struct op_unit *u) {
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-enum { IN_X };
+enum { IN_X, IN_MASK };
 
 size_t matrix_room(const struct op_case *c) {
     return c->dims.cols;
@@ -34,7 +36,12 @@ size_t matrix_room(const struct op_case *c) {
 
 void matrix_unit(struct op_unit *u, size_t index) {
     size_t cols = u->c.dims.cols;
+    const struct tensor *mask = &u->c.in[IN_MASK];
     tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    for (size_t j = 0; j < cols; j++)
+        if ((mask->type && tensor_get(mask, index * cols + j) == 0) ||
+            (u->c.options.causal && j + u->c.dims.rows > index + cols))
+            u->memory[j] = -INFINITY;
     u->row.x = u->memory;
     u->row.cols = cols;
 }
@@ -127,4 +134,64 @@ status_t rope_row_enclose(struct enclosure *out, const struct oracle_row *row) {
 status_t rope_row_budget(double *budget, const struct oracle_row *row, const struct enclosure *want,
                          const struct numerics *numerics) {
     return rope_budget(budget, row->rope, want, numerics);
+}
+
+/* ---- softmax_topk ---------------------------------------------------------------------------- */
+
+size_t topk_room(const struct op_case *c) {
+    return c->dims.cols;
+}
+
+void topk_unit(struct op_unit *u, size_t index) {
+    struct topk_row *t = &u->own.topk;
+    size_t cols = u->c.dims.cols;
+    tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    *t = (struct topk_row){.row = {u->memory, cols, u->c.empty_row},
+                           .k = u->c.dims.k,
+                           .renormalise = u->c.options.renormalise};
+    u->row.topk = t;
+    u->row.cols = 2 * t->k;
+}
+
+const char *topk_refuses(const struct case_dims *dims, const struct op_options *options) {
+    static _Thread_local char reason[96];
+    (void)options;
+    if (dims->k <= dims->cols)
+        return NULL;
+    snprintf(reason, sizeof reason, "k = %zu: expected at most cols = %zu", dims->k, dims->cols);
+    return reason;
+}
+
+/* p, then the indices: exact, or NaN where there is no order. */
+status_t topk_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    const size_t k = row->topk->k;
+    size_t *index = calloc(k + 1, sizeof *index);
+    if (!index)
+        return FAIL(ERR_NOMEM, "oracle: no memory for %zu indices", k);
+    status_t st = softmax_topk_enclose(index, out, row->topk);
+    for (size_t r = 0; st == OK && r < k; r++)
+        out[k + r] = enclosure_exact(index[r] == SIZE_MAX ? (double)NAN : (double)index[r]);
+    free(index);
+    return st;
+}
+
+/* Of p; indices have none: they are right or wrong. */
+status_t topk_row_budget(double *budget, const struct oracle_row *row, const struct enclosure *want,
+                         const struct numerics *numerics) {
+    const size_t k = row->topk->k;
+    size_t *index = calloc(k + 1, sizeof *index);
+    if (!index)
+        return FAIL(ERR_NOMEM, "oracle: no memory for %zu indices", k);
+    for (size_t r = 0; r < k; r++) {
+        index[r] = enclosure_is_nan(want[k + r]) ? SIZE_MAX : (size_t)want[k + r].lo;
+        budget[k + r] = 0;
+    }
+    status_t st = softmax_topk_budget(budget, row->topk, index, want, numerics);
+    free(index);
+    return st;
+}
+
+status_t topk_judge_whole(size_t *wrong, const struct oracle_row *row, const size_t *got,
+                          const struct numerics *numerics) {
+    return softmax_topk_judge(wrong, row->topk, got, numerics);
 }

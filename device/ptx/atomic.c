@@ -41,8 +41,11 @@ static bool is_nan64(uint64_t v) {
     return (v & 0x7fffffffffffffffu) > 0x7ff0000000000000u;
 }
 
-/* NaN as add.f64 has it: the operand's, else the old value's, quieted. */
-static uint64_t add_f64(uint64_t old, uint64_t operand) {
+/*
+ * NaN (H200): in global memory the operand, else the old value, as it is; in shared memory the old
+ * value, else the operand, quieted.
+ */
+static uint64_t add_f64(uint64_t old, uint64_t operand, bool global) {
     double a, b;
     uint64_t r;
     memcpy(&a, &old, 8);
@@ -51,9 +54,11 @@ static uint64_t add_f64(uint64_t old, uint64_t operand) {
     memcpy(&r, &sum, 8);
     if (sum == sum)
         return r;
-    return is_nan64(operand) ? operand | F64_QUIET
-           : is_nan64(old)   ? old | F64_QUIET
-                             : 0xfff8000000000000u;
+    if (!is_nan64(old) && !is_nan64(operand))
+        return 0xfff8000000000000u;
+    if (global)
+        return is_nan64(operand) ? operand : old;
+    return (is_nan64(old) ? old : operand) | F64_QUIET;
 }
 
 /* ---- 16-bit formats: always .noftz ----------------------------------------------------------- */
@@ -85,7 +90,8 @@ static uint32_t half_result(enum ptx_atom op, uint32_t a, uint32_t b, bool bf16)
 
 static uint64_t halves(const struct ptx_insn *in, uint64_t old, uint64_t b) {
     bool bf16 = in->type == PTX_BF16 || in->type == PTX_BF16X2;
-    uint32_t o = (uint32_t)old, v = (uint32_t)b, low = half_result(in->mods.atom, o & 0xffff, v & 0xffff, bf16);
+    uint32_t o = (uint32_t)old, v = (uint32_t)b,
+             low = half_result(in->mods.atom, o & 0xffff, v & 0xffff, bf16);
     if (ptx_type_bits(in->type) == 16)
         return low;
     return low | half_result(in->mods.atom, o >> 16, v >> 16, bf16) << 16;
@@ -97,29 +103,40 @@ static bool is_half(enum ptx_type t) {
     return t == PTX_F16 || t == PTX_F16X2 || t == PTX_BF16 || t == PTX_BF16X2;
 }
 
-/* The new value; operands of less than 8 bytes are zero-extended. */
+/* The new value; operands of less than 8 bytes are zero-extended.  global: in global memory. */
 static uint64_t atomic_result(const struct ptx_insn *in, uint64_t old, uint64_t b, uint64_t c,
-                              bool flush) {
-    bool is_signed = in->type == PTX_S32 || in->type == PTX_S64, narrow = ptx_type_bits(in->type) < 64;
+                              bool global) {
+    bool is_signed = in->type == PTX_S32 || in->type == PTX_S64,
+         narrow = ptx_type_bits(in->type) < 64;
     int64_t so = narrow ? (int32_t)old : (int64_t)old, sb = narrow ? (int32_t)b : (int64_t)b;
     if (is_half(in->type))
         return halves(in, old, b);
     switch (in->mods.atom) {
     case ATOM_ADD:
         if (in->type == PTX_F32)
-            return add_f32((uint32_t)old, (uint32_t)b, flush);
-        return in->type == PTX_F64 ? add_f64(old, b) : old + b;
-    case ATOM_MIN: return (is_signed ? so < sb : old < b) ? old : b;
-    case ATOM_MAX: return (is_signed ? so > sb : old > b) ? old : b;
-    case ATOM_EXCH: return b;
-    case ATOM_CAS: return old == b ? c : old;
-    case ATOM_INC: return old >= b ? 0 : old + 1;
-    case ATOM_DEC: return old == 0 || old > b ? b : old - 1;
-    case ATOM_AND: return old & b;
-    case ATOM_OR: return old | b;
-    case ATOM_XOR: return old ^ b;
+            return add_f32((uint32_t)old, (uint32_t)b, global);
+        return in->type == PTX_F64 ? add_f64(old, b, global) : old + b;
+    case ATOM_MIN:
+        return (is_signed ? so < sb : old < b) ? old : b;
+    case ATOM_MAX:
+        return (is_signed ? so > sb : old > b) ? old : b;
+    case ATOM_EXCH:
+        return b;
+    case ATOM_CAS:
+        return old == b ? c : old;
+    case ATOM_INC:
+        return old >= b ? 0 : old + 1;
+    case ATOM_DEC:
+        return old == 0 || old > b ? b : old - 1;
+    case ATOM_AND:
+        return old & b;
+    case ATOM_OR:
+        return old | b;
+    case ATOM_XOR:
+        return old ^ b;
     case ATOM_NONE:
-    case ATOM_POPC: break;
+    case ATOM_POPC:
+        break;
     }
     return old;
 }

@@ -72,9 +72,12 @@ static status_t add_function(uint32_t *index, struct graph *g, const struct ptx_
 static size_t actual_bytes(const struct ptx_func *caller, const struct ptx_operand *o,
                            size_t formal) {
     switch (o->kind) {
-    case OPND_VAR: return o->var->size;
-    case OPND_REG: return ptx_type_bits(caller->regs[o->reg].type) / 8;
-    default: return formal <= 8 ? formal : 0; /* a constant is as wide as it has to be */
+    case OPND_VAR:
+        return o->var->size;
+    case OPND_REG:
+        return ptx_type_bits(caller->regs[o->reg].type) / 8;
+    default:
+        return formal <= 8 ? formal : 0; /* a constant is as wide as it has to be */
     }
 }
 
@@ -324,7 +327,8 @@ static void move_rows(struct warp *w, const struct xfunc *f, uint8_t *saved, uin
         unsigned width = row_bytes(f->func->regs[i].type) / LANES;
         size_t at = row - f->row_first;
         FOR_LANES(lane, lanes) {
-            uint8_t *here = w->file + row + (size_t)lane * width, *there = saved + at + lane * width;
+            uint8_t *here = w->file + row + (size_t)lane * width,
+                    *there = saved + at + lane * width;
             memcpy(save ? there : here, save ? here : there, width);
         }
     }
@@ -466,6 +470,11 @@ static bool overflow(struct warp *w, const struct xinsn *x, unsigned lane,
     return false;
 }
 
+/* What an instruction moves beyond a few bytes counts against the launch's budget. */
+static void charge(struct launch *l, uint64_t insns) {
+    l->budget_left -= insns < l->budget_left ? insns : l->budget_left;
+}
+
 static void enter_frame(struct warp *w, uint32_t index, const struct xinsn *x,
                         const struct xfunc *callee, uint32_t lanes, const uint32_t base[LANES]) {
     const struct program *p = w->launch->program;
@@ -492,6 +501,7 @@ static void enter_frame(struct warp *w, uint32_t index, const struct xinsn *x,
                 row32(w, s->row)[lane] = 0xffff;
         }
     place_rows(w, callee, lanes);
+    charge(w->launch, callee->func->local_bytes / 8);
 }
 
 static bool enter(struct warp *w, const struct xinsn *x, const struct xfunc *callee,

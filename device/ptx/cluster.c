@@ -60,7 +60,8 @@ void cluster_begin(struct cluster *c, uint64_t linear) {
 
 enum block_end cluster_run(struct cluster *c, uint64_t slice) {
     bool stuck = true;
-    unsigned first = c->launch->seed ? (unsigned)rng_below(&c->launch->rng, c->size) : 0;
+    unsigned first =
+        c->launch->seed && c->size > 1 ? (unsigned)rng_below(&c->launch->rng, c->size) : 0;
     for (unsigned k = 0; k < c->size; k++) {
         unsigned i = (first + k) % c->size;
         if (c->done[i])

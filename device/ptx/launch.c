@@ -115,9 +115,10 @@ status_t launch_run(struct launch *l, uint64_t memory_left) {
         (l->shadow ? shadow_bytes(r->plan.shared_bytes) + shadow_bytes(r->plan.local_bytes) : 0);
     unsigned size = l->call->cluster[0] * l->call->cluster[1] * l->call->cluster[2];
     if (each > memory_left / size)
-        TRY(FAIL(ERR_NOMEM,
-                 "a block of '%s' needs %zu bytes, %u run together; the memory budget has %llu left",
-                 l->program->func->name, (size_t)each, size, (unsigned long long)memory_left));
+        TRY(FAIL(
+            ERR_NOMEM,
+            "a block of '%s' needs %zu bytes, %u run together; the memory budget has %llu left",
+            l->program->func->name, (size_t)each, size, (unsigned long long)memory_left));
     uint64_t fit = memory_left / each / size;
     r->limit = fit < MAX_RESIDENT / size ? (unsigned)fit : MAX_RESIDENT / size;
     TRY(run_all(r, l));

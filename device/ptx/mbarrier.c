@@ -97,12 +97,18 @@ static uint32_t count_of(const struct warp *w, const struct xinsn *x, unsigned l
 static const char *change(struct object *o, struct warp *w, const struct xinsn *x, unsigned lane) {
     const char *problem = NULL;
     switch (x->insn->op) {
-    case PTX_OP_MBAR_EXPECT: return move_tx(o, row32(w, x->b)[lane]);
-    case PTX_OP_MBAR_COMPLETE: return complete_tx(o, row32(w, x->b)[lane]);
-    case PTX_OP_MBAR_ARRIVE: return arrive(o, count_of(w, x, lane, 2, 1), false, true);
-    case PTX_OP_MBAR_ARRIVE_NO: return arrive(o, count_of(w, x, lane, 2, 1), false, false);
-    case PTX_OP_MBAR_DROP: return arrive(o, count_of(w, x, lane, 2, 1), true, true);
-    case PTX_OP_MBAR_DROP_NO: return arrive(o, count_of(w, x, lane, 2, 1), true, false);
+    case PTX_OP_MBAR_EXPECT:
+        return move_tx(o, row32(w, x->b)[lane]);
+    case PTX_OP_MBAR_COMPLETE:
+        return complete_tx(o, row32(w, x->b)[lane]);
+    case PTX_OP_MBAR_ARRIVE:
+        return arrive(o, count_of(w, x, lane, 2, 1), false, true);
+    case PTX_OP_MBAR_ARRIVE_NO:
+        return arrive(o, count_of(w, x, lane, 2, 1), false, false);
+    case PTX_OP_MBAR_DROP:
+        return arrive(o, count_of(w, x, lane, 2, 1), true, true);
+    case PTX_OP_MBAR_DROP_NO:
+        return arrive(o, count_of(w, x, lane, 2, 1), true, false);
     case PTX_OP_MBAR_ARRIVE_EXPECT:
     case PTX_OP_MBAR_DROP_EXPECT:
         problem = move_tx(o, row32(w, x->b)[lane]);
@@ -116,7 +122,8 @@ static const char *change(struct object *o, struct warp *w, const struct xinsn *
             o->pending++;
         }
         return arrive(o, 1, false, true);
-    default: return NULL;
+    default:
+        return NULL;
     }
 }
 
@@ -206,11 +213,11 @@ static bool run_lane(struct warp *w, const struct xinsn *x, unsigned lane, uint3
 bool mbar_run(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     uint32_t over = 0;
     bool plain = x->insn->op == PTX_OP_MBAR_INIT || x->insn->op == PTX_OP_MBAR_INVAL;
-    if (w->launch->shadow && !plain)
-        message(w, x);
     FOR_LANES(lane, lanes)
     if (!run_lane(w, x, lane, &over))
         return false;
+    if (w->launch->shadow && !plain) /* after the access: what is released here does not order it */
+        message(w, x);
     if (is_test(x->insn->op))
         w->pred[x->d] = (w->pred[x->d] & ~lanes) | over;
     return true;
@@ -225,20 +232,20 @@ bool mbar_complete(struct warp *w, const struct xinsn *x, unsigned lane,
     at_object.space = SPACE_CLUSTER;
     at_object.a = x->e;
     at_object.imm = (uint64_t)object->offset;
-    at_object.flags &= (uint16_t)~(X_ADDR64 | X_UNIFORM);
+    at_object.flags &= (uint16_t) ~(X_ADDR64 | X_UNIFORM);
     at_object.flags |= x->flags & X_OBJECT64 ? X_ADDR64 : 0;
     if (!mem_locate(&at, w, &at_object, lane, 8, true) || !in_shared(&at, w, x, lane))
         return false;
-    if (w->launch->shadow) {
-        shadow_fence(w);
-        shadow_strong(w);
-    }
     if (!load(&o, &before, w, x, lane, at))
         return false;
     const char *problem = complete_tx(&o, bytes);
     if (problem)
         return wrong(w, x, lane, problem);
     store(&o, at);
+    if (w->launch->shadow) {
+        shadow_fence(w);
+        shadow_strong(w);
+    }
     return true;
 }
 

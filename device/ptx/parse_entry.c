@@ -223,8 +223,8 @@ status_t parse_tuning(struct parser *p) {
             return front_fail(ERR_UNSUPPORTED, &p->lexer, &at, "directive '%.*s' on an entry",
                               (int)at.len, at.text);
         if (cluster && p->sm < 90)
-            return front_fail(ERR_UNSUPPORTED, &p->lexer, &at, "clusters need sm_90, the target is %s",
-                              p->module->target);
+            return front_fail(ERR_UNSUPPORTED, &p->lexer, &at,
+                              "clusters need sm_90, the target is %s", p->module->target);
         TRY(parse_advance(p));
         uint64_t shape[3] = {1, 1, 1};
         unsigned count;

@@ -134,8 +134,8 @@ status_t parse_func(struct parser *p) {
     TRY(parse_callee(&known, p, &name));
     if (!first && (!same_formals(known->rets, known->ret_count, draft->rets, draft->ret_count) ||
                    !same_formals(known->args, known->arg_count, draft->args, draft->arg_count)))
-        return front_fail(ERR_SYNTAX, &p->lexer, &name,
-                          "'%.*s' was declared with other parameters", (int)name.len, name.text);
+        return front_fail(ERR_SYNTAX, &p->lexer, &name, "'%.*s' was declared with other parameters",
+                          (int)name.len, name.text);
     TRY(parse_accept(&declared, p, ";"));
     if (!declared && known->defined)
         return front_fail(ERR_SYNTAX, &p->lexer, &name, "'%.*s' is defined twice", (int)name.len,
@@ -146,10 +146,9 @@ status_t parse_func(struct parser *p) {
         draft->address_taken = known->address_taken;
         *known = *draft;
     }
-    p->func = NULL;
+    p->func = declared ? NULL : known;
     if (declared)
         return OK;
-    p->func = known;
     known->defined = true;
     TRY(parse_function_body(p));
 done:
@@ -247,9 +246,7 @@ static status_t parse_actual(struct operands *o, struct parser *p, bool source) 
         opnd.type = s->type;
     } else if (source && !s && name.kind != TOK_WORD) {
         opnd.kind = OPND_IMM;
-        opnd.type = name.kind == TOK_F32   ? PTX_F32
-                    : name.kind == TOK_F64 ? PTX_F64
-                                           : PTX_B64;
+        opnd.type = name.kind == TOK_F32 ? PTX_F32 : name.kind == TOK_F64 ? PTX_F64 : PTX_B64;
         TRY(parse_constant(&opnd.imm, p, opnd.type));
         return parse_push(o, p, &opnd);
     } else {

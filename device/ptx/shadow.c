@@ -346,9 +346,8 @@ static void report_race(const struct visit *v, unsigned lane, uint64_t at, uint3
     uint32_t threads = v->w->block->threads;
     fault_record(v->w, v->x, lane, FAULT_RACE, v->r->lo + at,
                  "%s %s offset %llu, which thread %u of block %u %s with no barrier between",
-                 v->writes ? "writes" : "reads", region_name(v->r),
-                 (unsigned long long)at, who % threads, who / threads,
-                 other_wrote ? "wrote" : "read");
+                 v->writes ? "writes" : "reads", region_name(v->r), (unsigned long long)at,
+                 who % threads, who / threads, other_wrote ? "wrote" : "read");
 }
 
 /* 4 bytes of what a lane's store instruction writes. */

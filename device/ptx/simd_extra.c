@@ -10,21 +10,21 @@ ALWAYS uint64_t source(const struct warp *w, uint32_t row, bool wide, uint32_t l
     return wide ? row64(w, row)[lane] : row32(w, row)[lane];
 }
 
-#define LANES32(name, expression)                                                          \
-    ALWAYS const struct xinsn *name(struct warp *w, const struct xinsn *x, bool masked) {  \
-        const struct ptx_insn *in = x->insn;                                               \
-        FOR_LANES(i, MASK_OF(w, x, masked)) {                                              \
-            uint32_t a = row32(w, x->a)[i], b = row32(w, x->b)[i], c = row32(w, x->c)[i];  \
-            (void)in, (void)a, (void)b, (void)c;                                           \
-            row32(w, x->d)[i] = (uint32_t)(expression);                                    \
-        }                                                                                  \
-        return x + 1;                                                                      \
-    }                                                                                      \
+#define LANES32(name, expression)                                                         \
+    ALWAYS const struct xinsn *name(struct warp *w, const struct xinsn *x, bool masked) { \
+        const struct ptx_insn *in = x->insn;                                              \
+        FOR_LANES(i, MASK_OF(w, x, masked)) {                                             \
+            uint32_t a = row32(w, x->a)[i], b = row32(w, x->b)[i], c = row32(w, x->c)[i]; \
+            (void)in, (void)a, (void)b, (void)c;                                          \
+            row32(w, x->d)[i] = (uint32_t)(expression);                                   \
+        }                                                                                 \
+        return x + 1;                                                                     \
+    }                                                                                     \
     VARIANTS(name, )
-#define BIND_ANY(name)         \
-    DECLARE_BIND(name) {       \
-        (void)in;              \
-        return USE(x, name);   \
+#define BIND_ANY(name)       \
+    DECLARE_BIND(name) {     \
+        (void)in;            \
+        return USE(x, name); \
     }
 
 /* ---- extended precision: the carry of each lane is a bit of w->carry ------------------------- */
@@ -38,7 +38,8 @@ static uint64_t half_product(const struct ptx_insn *in, uint64_t a, uint64_t b) 
     bool is_signed = in->type == PTX_S32 || in->type == PTX_S64;
     u128 p = (u128)a * b;
     if (is_signed)
-        p = bits == 32 ? (u128)((s128)(int32_t)a * (int32_t)b) : (u128)((s128)(int64_t)a * (int64_t)b);
+        p = bits == 32 ? (u128)((s128)(int32_t)a * (int32_t)b)
+                       : (u128)((s128)(int64_t)a * (int64_t)b);
     p = in->mods.half == HALF_HI ? p >> bits : p;
     return bits == 32 ? (uint32_t)p : (uint64_t)p;
 }
@@ -109,6 +110,29 @@ static uint32_t dot(const struct ptx_insn *in, uint32_t a, uint32_t b, uint32_t 
 LANES32(dot_product, dot(in, a, b, c))
 BIND_ANY(dot_product)
 
+/*
+ * PTX ISA 9.7.17: the results are the low 8 bits of the differences (with .sat clamped to the
+ * result's type), or their sum and c.
+ */
+static uint32_t byte_differences(const struct ptx_insn *in, uint32_t a, uint32_t b, uint32_t c) {
+    bool sources = in->op != PTX_OP_VABSDIFF4_UU, result = in->op == PTX_OP_VABSDIFF4_SS;
+    uint32_t bytes = 0, sum = c;
+    for (unsigned at = 0; at < 32; at += 8) {
+        int64_t d = part(a, at, 8, sources) - part(b, at, 8, sources);
+        d = d < 0 ? -d : d;
+        if (in->mods.sat && result && d > 127)
+            d = 127;
+        bytes |= (uint32_t)(d & 0xff) << at;
+        sum += (uint32_t)d;
+    }
+    return in->mods.atom == ATOM_ADD ? sum : bytes;
+}
+LANES32(vabsdiff4, byte_differences(in, a, b, c))
+DECLARE_BIND(vabsdiff4) {
+    bool plain = in->mods.atom == ATOM_NONE, add = in->mods.atom == ATOM_ADD;
+    return (plain || (add && !in->mods.sat)) && USE(x, vabsdiff4);
+}
+
 /* ---- bits ------------------------------------------------------------------------------------ */
 
 ALWAYS const struct xinsn *bfind_shift(struct warp *w, const struct xinsn *x, bool masked) {
@@ -177,12 +201,24 @@ static uint32_t permuted(const struct ptx_insn *in, uint32_t a, uint32_t b, uint
     for (unsigned i = 0; i < 4; i++) {
         unsigned byte;
         switch (in->mods.mode) {
-        case MODE_F4E: byte = s + i; break;
-        case MODE_B4E: byte = (s + 8 - i) & 7; break;
-        case MODE_RC8: byte = s; break;
-        case MODE_ECL: byte = i > s ? i : s; break;
-        case MODE_ECR: byte = i < s ? i : s; break;
-        default: byte = (s & 1) * 2 + (i & 1); break; /* MODE_RC16 */
+        case MODE_F4E:
+            byte = s + i;
+            break;
+        case MODE_B4E:
+            byte = (s + 8 - i) & 7;
+            break;
+        case MODE_RC8:
+            byte = s;
+            break;
+        case MODE_ECL:
+            byte = i > s ? i : s;
+            break;
+        case MODE_ECR:
+            byte = i < s ? i : s;
+            break;
+        default:
+            byte = (s & 1) * 2 + (i & 1);
+            break; /* MODE_RC16 */
         }
         r |= (uint32_t)(both >> (8 * byte) & 0xff) << (8 * i);
     }
@@ -221,10 +257,16 @@ static uint32_t pair_half(const struct ptx_insn *in, uint32_t a, uint32_t b) {
     int32_t x = is_signed ? (int16_t)a : (int32_t)(a & 0xffff);
     int32_t y = is_signed ? (int16_t)b : (int32_t)(b & 0xffff), r;
     switch (in->op) {
-    case PTX_OP_ADD_PAIR: r = x + y; break;
+    case PTX_OP_ADD_PAIR:
+        r = x + y;
+        break;
     case PTX_OP_MIN_PAIR:
-    case PTX_OP_MIN_RELU: r = x < y ? x : y; break;
-    default: r = x > y ? x : y; break;
+    case PTX_OP_MIN_RELU:
+        r = x < y ? x : y;
+        break;
+    default:
+        r = x > y ? x : y;
+        break;
     }
     return (uint32_t)(in->mods.relu && r < 0 ? 0 : r) & 0xffff;
 }
@@ -246,12 +288,18 @@ static bool class_test(uint64_t bits, enum ptx_mode mode) {
     uint64_t magnitude = bits & 0x7fffffffffffffffu, infinity = 0x7ff0000000000000u;
     bool tiny = magnitude < 0x0010000000000000u;
     switch (mode) {
-    case MODE_FINITE: return magnitude < infinity;
-    case MODE_INFINITE: return magnitude == infinity;
-    case MODE_NUMBER: return magnitude <= infinity;
-    case MODE_NOTANUMBER: return magnitude > infinity;
-    case MODE_NORMAL: return magnitude < infinity && (!tiny || !magnitude);
-    default: return tiny && magnitude;
+    case MODE_FINITE:
+        return magnitude < infinity;
+    case MODE_INFINITE:
+        return magnitude == infinity;
+    case MODE_NUMBER:
+        return magnitude <= infinity;
+    case MODE_NOTANUMBER:
+        return magnitude > infinity;
+    case MODE_NORMAL:
+        return magnitude < infinity && (!tiny || !magnitude);
+    default:
+        return tiny && magnitude;
     }
 }
 ALWAYS const struct xinsn *testp_wide(struct warp *w, const struct xinsn *x, bool masked) {

@@ -302,9 +302,11 @@ ALWAYS const struct xinsn *cp_async(struct warp *w, const struct xinsn *x, bool 
     uint32_t lanes = MASK_OF(w, x, masked);
     uint8_t rows[LANES][16] = {{0}};
     unsigned size[LANES], have[LANES];
+    const struct ptx_insn *in = x->insn; /* a source size need not be there */
+    bool sized = in->group_count > 3 && in->first[4] > in->first[3];
     FOR_LANES(i, lanes) {
         size[i] = x->esize;
-        have[i] = x->insn->group_count > 3 ? row32(w, x->c)[i] : x->esize;
+        have[i] = sized ? row32(w, x->c)[i] : x->esize;
         have[i] = have[i] < size[i] ? have[i] : size[i];
     }
     if (!lanes)

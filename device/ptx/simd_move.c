@@ -71,10 +71,10 @@ ALWAYS const struct xinsn *clock_now(struct warp *w, const struct xinsn *x, bool
 VARIANTS(clock_now, )
 
 static bool is_clock(const struct ptx_operand *o) {
-    return o->kind == OPND_SREG && (o->sreg == SREG_CLOCK || o->sreg == SREG_CLOCK64 ||
-                                    o->sreg == SREG_CLOCK_HI || o->sreg == SREG_GLOBALTIMER ||
-                                    o->sreg == SREG_GLOBALTIMER_LO ||
-                                    o->sreg == SREG_GLOBALTIMER_HI);
+    return o->kind == OPND_SREG &&
+           (o->sreg == SREG_CLOCK || o->sreg == SREG_CLOCK64 || o->sreg == SREG_CLOCK_HI ||
+            o->sreg == SREG_GLOBALTIMER || o->sreg == SREG_GLOBALTIMER_LO ||
+            o->sreg == SREG_GLOBALTIMER_HI);
 }
 
 DECLARE_BIND(mov) {

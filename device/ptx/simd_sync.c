@@ -97,12 +97,18 @@ static bool lies_in(const struct warp *w, uint64_t address, enum ptx_space space
     const struct region *r = mem_find(w, address);
     bool is_const = r && r->constant && address - r->lo < r->size;
     switch (space) {
-    case SPACE_SHARED: return is_shared && shared >> CLUSTER_SHIFT == w->block->rank;
-    case SPACE_CLUSTER: return is_shared && shared >> CLUSTER_SHIFT < w->block->cluster->size;
-    case SPACE_LOCAL: return is_local;
-    case SPACE_PARAM: return is_param;
-    case SPACE_CONST: return is_const;
-    default: return !is_shared && !is_local && !is_param && !is_const;
+    case SPACE_SHARED:
+        return is_shared && shared >> CLUSTER_SHIFT == w->block->rank;
+    case SPACE_CLUSTER:
+        return is_shared && shared >> CLUSTER_SHIFT < w->block->cluster->size;
+    case SPACE_LOCAL:
+        return is_local;
+    case SPACE_PARAM:
+        return is_param;
+    case SPACE_CONST:
+        return is_const;
+    default:
+        return !is_shared && !is_local && !is_param && !is_const;
     }
 }
 
@@ -185,6 +191,9 @@ static bool bulk_lane(struct warp *w, const struct xinsn *x, const struct xinsn 
                      "copies %u bytes: a multiple of 16 was expected", bytes);
         return false;
     }
+    /* Beyond a row for each lane it counts against the launch's budget. */
+    uint64_t rows = bytes / 16, *left = &w->launch->budget_left;
+    *left -= rows < *left ? rows : *left;
     if (!x->insn->mods.multicast)
         return bulk_to(w, x, source, lane, bytes, object);
     FOR_LANES(rank, row32(w, x->d)[lane] & 0xffff) {
@@ -192,8 +201,8 @@ static bool bulk_lane(struct warp *w, const struct xinsn *x, const struct xinsn 
         struct ptx_operand there = *object;
         to.flags &= (uint16_t)~X_UNIFORM;
         to.imm += to_rank(w, x->a, x->flags & X_ADDR64, lane, x->imm, rank);
-        there.offset += (int64_t)to_rank(w, x->e, x->flags & X_OBJECT64, lane,
-                                         (uint64_t)object->offset, rank);
+        there.offset +=
+            (int64_t)to_rank(w, x->e, x->flags & X_OBJECT64, lane, (uint64_t)object->offset, rank);
         if (!bulk_to(w, &to, source, lane, bytes, &there))
             return false;
     }

@@ -135,8 +135,8 @@ static bool bench_softmax(size_t rows, size_t cols) {
     printf("ratio      %10.1f\n", fast_rate / slow_rate);
     print_shares(fast.j.tally.decided, (double)(rows * cols));
     /* The common look's errors are good to 2^-41 of a result: 2^-16 of a budget at most. */
-    bool agree = same.j.verdict == slow.j.verdict &&
-                 fabs(same.j.max_rho - slow.j.max_rho) <= 0x1p-15;
+    bool agree =
+        same.j.verdict == slow.j.verdict && fabs(same.j.max_rho - slow.j.max_rho) <= 0x1p-15;
     printf("on the rows of both: %s\n", agree ? "the same verdict and rho" : "THEY DISAGREE");
     free(y);
     case_clear(&c);
@@ -243,7 +243,8 @@ struct attention_result {
 
 /* One output against its budget: 1 within, 0 beyond, -1 open. */
 static int answer(double got, struct enclosure want, double budget) {
-    double far = fmax(got - want.lo, want.hi - got), near = fmax(0, fmax(want.lo - got, got - want.hi));
+    double far = fmax(got - want.lo, want.hi - got),
+           near = fmax(0, fmax(want.lo - got, got - want.hi));
     return far <= budget ? 1 : near <= budget ? -1 : 0;
 }
 
@@ -303,15 +304,15 @@ static double attention_line(const char *what, const struct attention_result *r,
     double flops = 4 * (double)rows * (double)a->keys * (double)a->dim / r->seconds;
     printf("%-10s %10.4f GFLOP/s  (%.3f us a row)  %llu of %zu outputs within, rho %.4f at most\n",
            what, flops * 1e-9, 1e6 * r->seconds / (double)rows, (unsigned long long)r->within,
-           rows * (a->dim + 1),
-           r->rho);
+           rows * (a->dim + 1), r->rho);
     return flops;
 }
 
 static bool bench_attention(size_t queries, size_t keys, size_t dim) {
     struct attention a;
     attention_make(&a, queries, keys, dim);
-    printf("\nf32 attention and lse, %zu queries on %zu keys of %zu, not causal: 4 Sq Sk D operations\n",
+    printf("\nf32 attention and lse, %zu queries on %zu keys of %zu, not causal: 4 Sq Sk D "
+           "operations\n",
            queries, keys, dim);
     struct attention_result fast = {.seconds = INFINITY};
     for (int pass = 0; pass < PASSES; pass++) {

@@ -219,7 +219,8 @@ static void edges_within_the_enclosure(void **state) {
         size_t j = rng_below(&rng, 20);
         struct ulp_error e =
             ulp_error(&dtypes[DT_F32], dtype_load(&dtypes[DT_F32], t.y, j), t.truth.want[j]);
-        const double near = 3 * 0x1p-52 * fabs(t.truth.want[j].hi); /* inside tier f64's enclosure */
+        const double near =
+            3 * 0x1p-52 * fabs(t.truth.want[j].hi); /* inside tier f64's enclosure */
         const double edges[] = {e.abs_hi,        nextafter(e.abs_lo, 0), (e.abs_lo + e.abs_hi) / 2,
                                 e.abs_hi + near, e.abs_lo - near,        nextafter(e.abs_hi, 1),
                                 e.abs_lo};

@@ -70,10 +70,11 @@ static void check_norm(struct answers *a, const struct norm_row *row, int centre
     a->rows++;
     a->by[tier]++;
     for (size_t j = 0; j < row->cols; j++) {
-        CHECK(inside(quick[j], slow[j]), "kind %d, centred %d, [%zu] of %zu: %s [%a, %a], MPFR [%a, %a]",
-              kind, centred, j, row->cols, tier_name(tier), quick[j].lo, quick[j].hi, slow[j].lo,
-              slow[j].hi);
-        if ((kind == CONSTANT || row->cols == 1) && centred) /* 0 over a root of eps, however small that is */
+        CHECK(inside(quick[j], slow[j]),
+              "kind %d, centred %d, [%zu] of %zu: %s [%a, %a], MPFR [%a, %a]", kind, centred, j,
+              row->cols, tier_name(tier), quick[j].lo, quick[j].hi, slow[j].lo, slow[j].hi);
+        if ((kind == CONSTANT || row->cols == 1) &&
+            centred) /* 0 over a root of eps, however small that is */
             continue;
         /* Beside a sum that cancels, a few steps of double of what was added. */
         double size = fabs(slow[j].lo) + (row->bias ? fabs(row->bias[j]) : 0);
@@ -184,8 +185,9 @@ static void rope_contains_that_of_mpfr(void **state) {
             a.by[tier[r]]++;
             for (size_t j = 0; j < dim; j++) {
                 struct enclosure e = quick[r * dim + j];
-                CHECK(inside(e, slow[j]), "rope, position %g, [%zu] of %zu: [%a, %a], MPFR [%a, %a]",
-                      row[r].position, j, dim, e.lo, e.hi, slow[j].lo, slow[j].hi);
+                CHECK(inside(e, slow[j]),
+                      "rope, position %g, [%zu] of %zu: [%a, %a], MPFR [%a, %a]", row[r].position,
+                      j, dim, e.lo, e.hi, slow[j].lo, slow[j].hi);
                 if (tier[r] == TIER_F64 && !enclosure_is_nan(e))
                     CHECK(width(e) <= 0x1p-45, "width %g", width(e));
             }

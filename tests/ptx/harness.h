@@ -18,6 +18,7 @@ struct job {
     const char *declare; /* variables inside the entry, or NULL */
     const char *module;  /* module-scope declarations, or NULL */
     const char *body;
+    const char *target;       /* "sm_100a", on the emulator; NULL: sm_90 */
     unsigned blocks, threads; /* 0: 1 */
     unsigned cluster;         /* blocks of a cluster, along x; 0: none is named */
     size_t dynamic_shared;
@@ -46,6 +47,8 @@ void job_fault(const char *name, const struct job *j, enum dev_fault_kind kind);
     check_eq((unsigned long long)(got), (unsigned long long)(want), name, __FILE__, __LINE__)
 void check_eq(unsigned long long got, unsigned long long want, const char *name, const char *file,
               int line);
+/* A test's own kernel, which it runs and looks at: its instructions count as run. */
+void harness_note(const char *text, size_t size);
 /* Each row that elsewhere.h leaves to this test was in the body of a job that ran as expected. */
 void check_elsewhere(enum elsewhere_test test);
 int report(void); /* prints the count; the exit code */

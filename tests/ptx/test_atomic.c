@@ -19,38 +19,71 @@
 #define THREADS (SIDE * SIDE)
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
 
-enum element { F16, BF16, F32, F32_FLUSHED, F64, U16, U32, S32, U64, S64 };
+enum element { F16, BF16, F32, F32_FLUSHED, F64, F64_SHARED, U16, U32, S32, U64, S64 };
 
 static const uint64_t specials[][SIDE] = {
-    [F16] = {0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x8400, 0x3c00, 0xbc00, 0x3c01, 0x1000, 0x1001,
-             0x0c00, 0x7bff, 0xfbff, 0x5000, 0x7c00, 0xfc00, 0x7e12, 0xfd23},
-    [BF16] = {0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x8080, 0x3f80, 0xbf80, 0x3f81, 0x3b80, 0x3b81,
-              0x3b00, 0x7f7f, 0xff7f, 0x7b00, 0x7f80, 0xff80, 0x7fc1, 0xffa3},
-    [F32] = {0, 0x80000000, 1, 0x80000003, 0x7fffff, 0x800000, 0x80800001, 0x3f800000, 0xbf800000,
-             0x3f800001, 0x33800000, 0x33800001, 0x33000000, 0x7f7fffff, 0xff7fffff, 0x73800000,
-             0x7f800000, 0xff800000, 0x7fc12345, 0xff812345},
-    [F64] = {0, 0x8000000000000000, 1, 0x8000000000000003, 0xfffffffffffff, 0x10000000000000,
-             0x8010000000000001, 0x3ff0000000000000, 0xbff0000000000000, 0x3ff0000000000001,
-             0x3ca0000000000000, 0x3ca0000000000001, 0x3c90000000000000, 0x7fefffffffffffff,
-             0xffefffffffffffff, 0x7c90000000000000, 0x7ff0000000000000, 0xfff0000000000000,
-             0x7ff8000000012345, 0xfff4000000000001},
-    [U32] = {0, 1, 2, 3, 7, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff,
-             0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x12345678, 0x55555555, 0xf0f0f0f0},
-    [U64] = {0, 1, 2, 3, 7, 0xff, 0xffffffff, 0x100000000, 0x7fffffff, 0x80000000,
-             0x7fffffffffffffff, 0x8000000000000000, 0x8000000000000001, 0xffffffffffffffff,
-             0xfffffffffffffffe, 0x123456789abcdef, 0x5555555555555555, 0xf0f0f0f0f0f0f0f0,
-             0xffffffff00000000, 0x10000},
+    [F16] = {0,      0x8000, 1,      0x8001, 0x3ff,  0x400,  0x8400, 0x3c00, 0xbc00, 0x3c01,
+             0x1000, 0x1001, 0x0c00, 0x7bff, 0xfbff, 0x5000, 0x7c00, 0xfc00, 0x7e12, 0xfd23},
+    [BF16] = {0,      0x8000, 1,      0x8001, 0x7f,   0x80,   0x8080, 0x3f80, 0xbf80, 0x3f81,
+              0x3b80, 0x3b81, 0x3b00, 0x7f7f, 0xff7f, 0x7b00, 0x7f80, 0xff80, 0x7fc1, 0xffa3},
+    [F32] = {0,          0x80000000, 1,          0x80000003, 0x7fffff,   0x800000,   0x80800001,
+             0x3f800000, 0xbf800000, 0x3f800001, 0x33800000, 0x33800001, 0x33000000, 0x7f7fffff,
+             0xff7fffff, 0x73800000, 0x7f800000, 0xff800000, 0x7fc12345, 0xff812345},
+    [F64] = {0,
+             0x8000000000000000,
+             1,
+             0x8000000000000003,
+             0xfffffffffffff,
+             0x10000000000000,
+             0x8010000000000001,
+             0x3ff0000000000000,
+             0xbff0000000000000,
+             0x3ff0000000000001,
+             0x3ca0000000000000,
+             0x3ca0000000000001,
+             0x3c90000000000000,
+             0x7fefffffffffffff,
+             0xffefffffffffffff,
+             0x7c90000000000000,
+             0x7ff0000000000000,
+             0xfff0000000000000,
+             0x7ff8000000012345,
+             0xfff4000000000001},
+    [U32] = {0,          1,          2,          3,          7,          0x7f,       0x80,
+             0xff,       0x7fff,     0x8000,     0xffff,     0x10000,    0x7fffffff, 0x80000000,
+             0x80000001, 0xfffffffe, 0xffffffff, 0x12345678, 0x55555555, 0xf0f0f0f0},
+    [U64] = {0,
+             1,
+             2,
+             3,
+             7,
+             0xff,
+             0xffffffff,
+             0x100000000,
+             0x7fffffff,
+             0x80000000,
+             0x7fffffffffffffff,
+             0x8000000000000000,
+             0x8000000000000001,
+             0xffffffffffffffff,
+             0xfffffffffffffffe,
+             0x123456789abcdef,
+             0x5555555555555555,
+             0xf0f0f0f0f0f0f0f0,
+             0xffffffff00000000,
+             0x10000},
 };
 
 static unsigned element_bits(enum element e) {
-    return e <= BF16 || e == U16 ? 16 : e == F64 || e == U64 || e == S64 ? 64 : 32;
+    return e <= BF16 || e == U16                                 ? 16
+           : e == F64 || e == F64_SHARED || e == U64 || e == S64 ? 64
+                                                                 : 32;
 }
 
 static const uint64_t *specials_of(enum element e) {
-    return specials[e == F32_FLUSHED            ? F32
-                    : e == S64                  ? U64
-                    : e == S32 || e == U16      ? U32
-                                                : e];
+    if (e == F64_SHARED)
+        return specials[F64];
+    return specials[e == F32_FLUSHED ? F32 : e == S64 ? U64 : e == S32 || e == U16 ? U32 : e];
 }
 
 static uint64_t special(enum element e, size_t i) {
@@ -84,12 +117,14 @@ static uint64_t ref_half(bool bf16, enum ptx_atom op, uint64_t a, uint64_t b) {
     return r;
 }
 
-static uint64_t ref_wide(uint64_t a, uint64_t b) {
+/* NaN as an H200 has it: global memory keeps the operand's bits, shared memory the old value's. */
+static uint64_t ref_wide(bool shared, uint64_t a, uint64_t b) {
     const uint64_t quiet = 0x0008000000000000;
-    if (ref_is_nan64(b))
-        return b | quiet;
-    if (ref_is_nan64(a))
-        return a | quiet;
+    if (ref_is_nan64(a) || ref_is_nan64(b)) {
+        if (shared)
+            return (ref_is_nan64(a) ? a : b) | quiet;
+        return ref_is_nan64(b) ? b : a;
+    }
     uint64_t r = ref_f64(REF_ADD, a, b, 0, REF_RN);
     return ref_is_nan64(r) ? 0xfff8000000000000 : r;
 }
@@ -103,17 +138,38 @@ static uint64_t ref_integer(enum element e, enum ptx_atom op, uint64_t a, uint64
     bool less = is_signed ? as_signed(e, a) < as_signed(e, b) : a < b;
     uint64_t r = 0;
     switch (op) {
-    case ATOM_ADD: r = a + b; break;
-    case ATOM_MIN: r = less ? a : b; break;
-    case ATOM_MAX: r = less ? b : a; break;
-    case ATOM_EXCH: r = b; break;
-    case ATOM_INC: r = a >= b ? 0 : a + 1; break;
-    case ATOM_DEC: r = a == 0 || a > b ? b : a - 1; break;
-    case ATOM_AND: r = a & b; break;
-    case ATOM_OR: r = a | b; break;
-    case ATOM_XOR: r = a ^ b; break;
-    case ATOM_CAS: r = a == b ? ~b : a; break; /* the kernel's third operand */
-    default: break;
+    case ATOM_ADD:
+        r = a + b;
+        break;
+    case ATOM_MIN:
+        r = less ? a : b;
+        break;
+    case ATOM_MAX:
+        r = less ? b : a;
+        break;
+    case ATOM_EXCH:
+        r = b;
+        break;
+    case ATOM_INC:
+        r = a >= b ? 0 : a + 1;
+        break;
+    case ATOM_DEC:
+        r = a == 0 || a > b ? b : a - 1;
+        break;
+    case ATOM_AND:
+        r = a & b;
+        break;
+    case ATOM_OR:
+        r = a | b;
+        break;
+    case ATOM_XOR:
+        r = a ^ b;
+        break;
+    case ATOM_CAS:
+        r = a == b ? ~b : a;
+        break; /* the kernel's third operand */
+    default:
+        break;
     }
     return element_bits(e) == 64 ? r : r & (((uint64_t)1 << element_bits(e)) - 1);
 }
@@ -121,13 +177,18 @@ static uint64_t ref_integer(enum element e, enum ptx_atom op, uint64_t a, uint64
 static uint64_t reference(enum element e, enum ptx_atom op, uint64_t a, uint64_t b) {
     switch (e) {
     case F16:
-    case BF16: return ref_half(e == BF16, op, a, b);
-    case F32: return ref_f32(REF_ADD, (uint32_t)a, (uint32_t)b, 0, REF_RN);
+    case BF16:
+        return ref_half(e == BF16, op, a, b);
+    case F32:
+        return ref_f32(REF_ADD, (uint32_t)a, (uint32_t)b, 0, REF_RN);
     case F32_FLUSHED:
-        return ref_flush(ref_f32(REF_ADD, ref_flush((uint32_t)a), ref_flush((uint32_t)b), 0,
-                                 REF_RN));
-    case F64: return ref_wide(a, b);
-    default: return ref_integer(e, op, a, b);
+        return ref_flush(
+            ref_f32(REF_ADD, ref_flush((uint32_t)a), ref_flush((uint32_t)b), 0, REF_RN));
+    case F64:
+    case F64_SHARED:
+        return ref_wide(e == F64_SHARED, a, b);
+    default:
+        return ref_integer(e, op, a, b);
     }
 }
 
@@ -146,16 +207,18 @@ struct atomic_case {
     enum ptx_atom op;
 };
 
-#define GS(op_text, type, operand, res, element, op)                                        \
-    {"atom.global." op_text "." type " %" res ", [%d4], %" operand ";", res[0], element, 1, \
-     op},                                                                                   \
-        {"red.global." op_text "." type " [%d4], %" operand ";", 0, element, 1, op},        \
-        {"atom.shared." op_text "." type " %" res ", [%r8], %" operand ";", res[0],         \
-         element == F32_FLUSHED ? F32 : element, 1, op}
-#define GSX(op_text, type, operand, res, element, op)                                            \
+/* Shared memory does not flush, and has NaN in another order. */
+#define SHARED_KIND(element) \
+    ((element) == F32_FLUSHED ? F32 : (element) == F64 ? F64_SHARED : (element))
+#define GS(op_text, type, operand, res, element, op)                                             \
     {"atom.global." op_text "." type " %" res ", [%d4], %" operand ";", res[0], element, 1, op}, \
-    {                                                                                            \
-        "atom.shared." op_text "." type " %" res ", [%r8], %" operand ";", res[0], element, 1, op \
+        {"red.global." op_text "." type " [%d4], %" operand ";", 0, element, 1, op}, {           \
+        "atom.shared." op_text "." type " %" res ", [%r8], %" operand ";", res[0],               \
+            SHARED_KIND(element), 1, op                                                          \
+    }
+#define GSX(op_text, type, operand, res, element, op)                                              \
+    {"atom.global." op_text "." type " %" res ", [%d4], %" operand ";", res[0], element, 1, op}, { \
+        "atom.shared." op_text "." type " %" res ", [%r8], %" operand ";", res[0], element, 1, op  \
     }
 
 static const struct atomic_case cases[] = {
@@ -208,8 +271,8 @@ static const struct atomic_case cases[] = {
      'x', F16, 8, ATOM_ADD},
     {"red.global.add.noftz.v4.f16x2 [%d4], {%r10, %r11, %r12, %r13};", 0, F16, 8, ATOM_ADD},
     {"atom.global.add.noftz.v2.bf16x2 {%r14, %r15}, [%d4], {%r10, %r11};", 'r', BF16, 4, ATOM_ADD},
-    {"atom.global.min.noftz.v4.f16 {%x1, %x2, %x3, %x4}, [%d4], {%h1, %h2, %h3, %h4};", 'x', F16,
-     4, ATOM_MIN},
+    {"atom.global.min.noftz.v4.f16 {%x1, %x2, %x3, %x4}, [%d4], {%h1, %h2, %h3, %h4};", 'x', F16, 4,
+     ATOM_MIN},
     {"red.global.max.noftz.v8.bf16 [%d4], {%h1, %h2, %h3, %h4, %h5, %h6, %h7, %h8};", 0, BF16, 8,
      ATOM_MAX},
     {"red.global.min.noftz.v2.bf16x2 [%d4], {%r10, %r11};", 0, BF16, 4, ATOM_MIN},
@@ -239,25 +302,24 @@ static void check_case(const struct atomic_case *c) {
             memcpy(in[t] + (size_t)i * bits / 8, &a, bits / 8);
             memcpy(in[t] + 16 + (size_t)i * bits / 8, &b, bits / 8);
         }
-    snprintf(
-        body, sizeof body,
-        "mul.wide.u32 %%d3, %%r1, 32;\nadd.u64 %%d5, %%d1, %%d3;\nadd.u64 %%d4, %%d0, %%d3;\n"
-        "mov.u32 %%r8, s;\nmad.lo.u32 %%r8, %%r1, 16, %%r8;\n"
-        "ld.global.v4.u32 {%%r4, %%r5, %%r6, %%r7}, [%%d5];\n"
-        "ld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%d5+16];\n"
-        "st.global.v4.u32 [%%d4], {%%r4, %%r5, %%r6, %%r7};\n"
-        "st.shared.v4.u32 [%%r8], {%%r4, %%r5, %%r6, %%r7};\n"
-        "mov.b64 %%d6, {%%r10, %%r11};\nmov.b64 %%d7, {%%r12, %%r13};\nnot.b64 %%d8, %%d6;\n"
-        "mov.u64 %%d11, 0;\n"
-        "not.b32 %%r9, %%r10;\nmov.b32 {%%h1, %%h2}, %%r10;\nmov.b32 {%%h3, %%h4}, %%r11;\n"
-        "mov.b32 {%%h5, %%h6}, %%r12;\nmov.b32 {%%h7, %%h8}, %%r13;\nnot.b16 %%h9, %%h1;\n"
-        "%s\n%s"
-        "st.global.v4.u32 [%%d4+16], {%%r14, %%r15, %%r16, %%r17};\n",
-        c->text,
-        c->result == 'x'   ? "mov.b32 %r14, {%x1, %x2};\nmov.b32 %r15, {%x3, %x4};\n"
-                             "mov.b32 %r16, {%x5, %x6};\nmov.b32 %r17, {%x7, %x8};\n"
-        : c->result == 'd' ? "mov.b64 {%r14, %r15}, %d9;\n"
-                           : "");
+    snprintf(body, sizeof body,
+             "mul.wide.u32 %%d3, %%r1, 32;\nadd.u64 %%d5, %%d1, %%d3;\nadd.u64 %%d4, %%d0, %%d3;\n"
+             "mov.u32 %%r8, s;\nmad.lo.u32 %%r8, %%r1, 16, %%r8;\n"
+             "ld.global.v4.u32 {%%r4, %%r5, %%r6, %%r7}, [%%d5];\n"
+             "ld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%d5+16];\n"
+             "st.global.v4.u32 [%%d4], {%%r4, %%r5, %%r6, %%r7};\n"
+             "st.shared.v4.u32 [%%r8], {%%r4, %%r5, %%r6, %%r7};\n"
+             "mov.b64 %%d6, {%%r10, %%r11};\nmov.b64 %%d7, {%%r12, %%r13};\nnot.b64 %%d8, %%d6;\n"
+             "mov.u64 %%d11, 0;\n"
+             "not.b32 %%r9, %%r10;\nmov.b32 {%%h1, %%h2}, %%r10;\nmov.b32 {%%h3, %%h4}, %%r11;\n"
+             "mov.b32 {%%h5, %%h6}, %%r12;\nmov.b32 {%%h7, %%h8}, %%r13;\nnot.b16 %%h9, %%h1;\n"
+             "%s\n%s"
+             "st.global.v4.u32 [%%d4+16], {%%r14, %%r15, %%r16, %%r17};\n",
+             c->text,
+             c->result == 'x'   ? "mov.b32 %r14, {%x1, %x2};\nmov.b32 %r15, {%x3, %x4};\n"
+                                  "mov.b32 %r16, {%x5, %x6};\nmov.b32 %r17, {%x7, %x8};\n"
+             : c->result == 'd' ? "mov.b64 {%r14, %r15}, %d9;\n"
+                                : "");
     bool shared = strstr(c->text, "[%r8]") != NULL;
     if (shared)
         strcat(body, "ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [%r8];\n"
@@ -296,14 +358,15 @@ static void test_sums(void) {
                     .in = zero,
                     .in_words = 4,
                     .out_words = 1,
-                    .body = "red.global.add.u32 [%d1], %r2;\nmov.b32 %f1, 0f3F800000;\n"
-                            "red.global.add.f32 [%d1+4], %f1;\nred.global.max.u32 [%d1+8], %r2;\n"
-                            "membar.gl;\natom.global.add.u32 %r4, [%d1+12], 1;\n"
-                            "setp.ne.u32 %p0, %r4, 479;\n@%p0 bra done;\n"
-                            /* the last of all: everything is there */
-                            "ld.volatile.global.u32 %r5, [%d1];\nld.volatile.global.u32 %r6, [%d1+4];\n"
-                            "ld.volatile.global.u32 %r7, [%d1+8];\nxor.b32 %r5, %r5, %r6;\n"
-                            "add.u32 %r5, %r5, %r7;\nst.global.u32 [%d0], %r5;\ndone:\n"};
+                    .body =
+                        "red.global.add.u32 [%d1], %r2;\nmov.b32 %f1, 0f3F800000;\n"
+                        "red.global.add.f32 [%d1+4], %f1;\nred.global.max.u32 [%d1+8], %r2;\n"
+                        "membar.gl;\natom.global.add.u32 %r4, [%d1+12], 1;\n"
+                        "setp.ne.u32 %p0, %r4, 479;\n@%p0 bra done;\n"
+                        /* the last of all: everything is there */
+                        "ld.volatile.global.u32 %r5, [%d1];\nld.volatile.global.u32 %r6, [%d1+4];\n"
+                        "ld.volatile.global.u32 %r7, [%d1+8];\nxor.b32 %r5, %r5, %r6;\n"
+                        "add.u32 %r5, %r5, %r7;\nst.global.u32 [%d0], %r5;\ndone:\n"};
     job_clean("the last thread sums up", &j);
     CHECK_EQ(out[0], (480 * 479 / 2 ^ 0x43f00000) + 479, "the last thread sums up");
 }
@@ -342,13 +405,14 @@ static void test_waiting(void) {
         .shadow = true,
         .in = zero,
         .in_words = 2,
-        .body = "mov.u32 %r4, %ctaid.x;\nmov.u32 %r5, 39;\nsub.u32 %r5, %r5, %r4;\n"
-                "setp.ne.u32 %p2, %r1, 0;\n@%p2 bra go;\n"
-                "spin:\nld.acquire.gpu.global.u32 %r6, [%d1];\nsetp.ne.u32 %p0, %r6, %r5;\n"
-                "@%p0 bra spin;\ngo:\nbar.sync 0;\nld.global.u32 %r7, [%d1+4];\nbar.sync 0;\n"
-                "@%p2 bra done;\nmad.lo.u32 %r7, %r7, 3, %r4;\nst.global.u32 [%d1+4], %r7;\n"
-                "fence.acq_rel.gpu;\nred.relaxed.gpu.global.add.u32 [%d1], 1;\nst.global.u32 [%d2], "
-                "%r7;\ndone:\n"};
+        .body =
+            "mov.u32 %r4, %ctaid.x;\nmov.u32 %r5, 39;\nsub.u32 %r5, %r5, %r4;\n"
+            "setp.ne.u32 %p2, %r1, 0;\n@%p2 bra go;\n"
+            "spin:\nld.acquire.gpu.global.u32 %r6, [%d1];\nsetp.ne.u32 %p0, %r6, %r5;\n"
+            "@%p0 bra spin;\ngo:\nbar.sync 0;\nld.global.u32 %r7, [%d1+4];\nbar.sync 0;\n"
+            "@%p2 bra done;\nmad.lo.u32 %r7, %r7, 3, %r4;\nst.global.u32 [%d1+4], %r7;\n"
+            "fence.acq_rel.gpu;\nred.relaxed.gpu.global.add.u32 [%d1], 1;\nst.global.u32 [%d2], "
+            "%r7;\ndone:\n"};
     job_clean("blocks in a row, backwards", &chain);
     uint32_t x = 0;
     for (unsigned b = 40; b-- > 0;) {

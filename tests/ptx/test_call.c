@@ -14,12 +14,12 @@
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
 
 /* r = f(a, b): as nvcc writes it. */
-#define CALL2(f, r, a, b)                                                        \
+#define CALL2(f, r, a, b)                                                          \
     "{\n.param .b32 param0;\nst.param.b32 [param0], " a ";\n.param .b32 param1;\n" \
-    "st.param.b32 [param1], " b ";\n.param .b32 retval0;\ncall.uni (retval0), " f   \
+    "st.param.b32 [param1], " b ";\n.param .b32 retval0;\ncall.uni (retval0), " f  \
     ", (param0, param1);\nld.param.b32 " r ", [retval0];\n}\n"
-#define CALL1(f, r, a)                                                                  \
-    "{\n.param .b32 param0;\nst.param.b32 [param0+0], " a ";\n.param .b32 retval0;\n"     \
+#define CALL1(f, r, a)                                                                \
+    "{\n.param .b32 param0;\nst.param.b32 [param0+0], " a ";\n.param .b32 retval0;\n" \
     "call (retval0), " f ", (param0);\nld.param.b32 " r ", [retval0+0];\n}\n"
 
 /* 3 a - b, and through registers of the old style. */
@@ -27,7 +27,7 @@ static const char *const plain =
     ".func (.param .b32 func_retval0) weigh(.param .b32 p0, .param .b32 p1);\n"
     ".func (.reg .u32 %res) half(.reg .u32 %arg)\n{\n.reg .u32 %t;\nshr.u32 %t, %arg, 1;\n"
     "mov.u32 %res, %t;\nret;\n}\n"
-    ".visible .func (.param .b32 func_retval0) weigh(.param .b32 p0, .param .b32 p1)\n{\n"
+    ".func (.param .b32 func_retval0) weigh(.param .b32 p0, .param .b32 p1)\n{\n"
     ".reg .b32 %r<5>;\nld.param.u32 %r1, [p0];\nld.param.u32 %r2, [p1];\n"
     "mad.lo.u32 %r3, %r1, 3, 0;\nsub.u32 %r4, %r3, %r2;\nst.param.b32 [func_retval0+0], %r4;\n"
     "ret;\n}\n";
@@ -36,9 +36,10 @@ static void test_plain(void) {
     struct job j = {.threads = 70,
                     .module = plain,
                     .shadow = true,
-                    .body = "add.u32 %r4, %r1, 100;\n" CALL2("weigh", "%r5", "%r4", "%r1")
-                        "call (%r6), half, (%r5);\n" CALL2("weigh", "%r7", "%r6", "%r4") STORE(
-                            "%r7")};
+                    .body = "add.u32 %r4, %r1, 100;\n" CALL2(
+                        "weigh", "%r5", "%r4",
+                        "%r1") "call (%r6), half, (%r5);\n" CALL2("weigh", "%r7", "%r6", "%r4")
+                        STORE("%r7")};
     job_clean("arguments and results", &j);
     for (unsigned i = 0; i < 70; i++) {
         unsigned a = i + 100, b = (3 * a - i) / 2;
@@ -48,14 +49,22 @@ static void test_plain(void) {
 
 /* Lanes call from two places, come back to the right one, and meet again. */
 static void test_divergence(void) {
-    struct job j = {
-        .threads = 64,
-        .module = plain,
-        .body = "mov.u32 %r8, 1;\nsetp.lt.u32 %p0, %r1, 10;\n@%p0 bra left;\n" CALL2(
-            "weigh", "%r5", "%r1", "%r8") "add.u32 %r5, %r5, 1000;\nbra.uni join;\nleft:\n" CALL2(
-            "weigh", "%r5", "%r8", "%r1") "add.u32 %r5, %r5, 2000;\njoin:\n"
-            "setp.gt.u32 %p1, %r1, 5;\n@%p1 call (%r5), half, (%r5);\n"
-            "bar.sync 0;\nvote.sync.ballot.b32 %r6, %p0, -1;\nxor.b32 %r5, %r5, %r6;\n" STORE("%r5")};
+    struct job j = {.threads = 64,
+                    .module = plain,
+                    .body = "mov.u32 %r8, 1;\nsetp.lt.u32 %p0, %r1, 10;\n@%p0 bra left;\n" CALL2(
+                        "weigh",
+                        "%r5", "%r1", "%r8") "add.u32 %r5, %r5, 1000;\nbra.uni "
+                                             "join;\nleft:\n" CALL2("weigh", "%r5", "%r8",
+                                                                    "%r1") "add.u32 %r5, %r5, "
+                                                                           "2000;\njoin:\n"
+                                                                           "setp.gt.u32 %p1, %r1, "
+                                                                           "5;\n@%p1 call (%r5), "
+                                                                           "half, (%r5);\n"
+                                                                           "bar.sync "
+                                                                           "0;\nvote.sync.ballot."
+                                                                           "b32 %r6, %p0, "
+                                                                           "-1;\nxor.b32 %r5, %r5, "
+                                                                           "%r6;\n" STORE("%r5")};
     job_clean("calls from two places", &j);
     for (unsigned i = 0; i < 64; i++) {
         unsigned v = i < 10 ? 3 - i + 2000 : 3 * i - 1 + 1000;
@@ -65,8 +74,8 @@ static void test_divergence(void) {
         .threads = 32, /* half the lanes call, the others go round: they meet behind the call */
         .module = plain,
         .body = "setp.lt.u32 %p0, %r1, 16;\nmov.u32 %r5, %r1;\n@!%p0 bra over;\n" CALL2(
-            "weigh", "%r5", "%r1", "%r1") "over:\nactivemask.b32 %r6;\nadd.u32 %r5, %r5, %r6;\n" STORE(
-            "%r5")};
+            "weigh", "%r5", "%r1",
+            "%r1") "over:\nactivemask.b32 %r6;\nadd.u32 %r5, %r5, %r6;\n" STORE("%r5")};
     job_clean("lanes meet behind a call", &together);
     for (unsigned i = 0; i < 32 && strcmp(job_device, "cpu") == 0; i++)
         CHECK_EQ(out[i], (i < 16 ? 2 * i : i) - 1, "lanes meet behind a call");
@@ -82,11 +91,10 @@ static void test_recursion(void) {
             "ld.param.u32 %r1, [n];\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra small;\n"
             "sub.u32 %r2, %r1, 1;\n" CALL1("fib", "%r3", "%r2") "sub.u32 %r4, %r1, 2;\n" CALL1(
                 "fib", "%r5", "%r4") "add.u32 %r6, %r3, %r5;\nst.param.b32 [r], %r6;\nret;\n"
-                "small:\nst.param.b32 [r], %r1;\nret;\n}\n",
+                                     "small:\nst.param.b32 [r], %r1;\nret;\n}\n",
         .body = "and.b32 %r4, %r1, 15;\n" CALL1("fib", "%r5", "%r4") STORE("%r5")};
     job_clean("fib", &fib);
-    static const unsigned numbers[] = {0,  1,  1,  2,  3,   5,   8,   13,
-                                       21, 34, 55, 89, 144, 233, 377, 610};
+    static const unsigned numbers[] = {0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610};
     for (unsigned i = 0; i < 40; i++)
         CHECK_EQ(out[i], numbers[i & 15], "fib");
     struct job mutual = {
@@ -106,11 +114,13 @@ static void test_recursion(void) {
             "sub.u32 %r4, %r1, 1;\n{\n.param .b32 x;\nst.param.b32 [x], %r4;\n.param .b64 y;\n"
             "st.param.b64 [y], %d3;\n.param .b32 z;\ncall.uni (z), odd, (x, y);\n"
             "ld.param.b32 %r5, [z];\n}\nadd.u32 %r2, %r2, %r5;\nld.local.u32 %r6, [%d2+4];\n"
-            "sub.u32 %r6, %r6, %r3;\nadd.u32 %r2, %r2, %r6;\nend:\nst.param.b32 [r], %r2;\nret;\n}\n"
+            "sub.u32 %r6, %r6, %r3;\nadd.u32 %r2, %r2, %r6;\nend:\nst.param.b32 [r], "
+            "%r2;\nret;\n}\n"
             ".func (.param .b32 r) odd(.param .b32 n, .param .b64 p)\n{\n.reg .b32 %r<9>;\n"
             ".reg .b64 %d<9>;\nld.param.u32 %r1, [n];\nld.param.u64 %d1, [p];\n{\n.param .b32 x;\n"
             "st.param.b32 [x], %r1;\n.param .b64 y;\nst.param.b64 [y], %d1;\n.param .b32 z;\n"
-            "call.uni (z), even, (x, y);\nld.param.b32 %r5, [z];\n}\nst.param.b32 [r], %r5;\nret;\n}\n",
+            "call.uni (z), even, (x, y);\nld.param.b32 %r5, [z];\n}\nst.param.b32 [r], "
+            "%r5;\nret;\n}\n",
         .declare = ".local .align 8 .b8 top[8];",
         .body = "st.local.u32 [top], 7;\nmov.u64 %d3, top;\ncvta.local.u64 %d3, %d3;\n"
                 "rem.u32 %r4, %r1, 9;\n{\n.param .b32 x;\nst.param.b32 [x], %r4;\n.param .b64 y;\n"
@@ -147,9 +157,10 @@ static void test_tables(void) {
         CHECK_EQ(out[i], i % 3 == 0 ? i + 2000 : i % 3 == 1 ? 9 * i : i, "indirect calls");
     struct job jumps = {
         .threads = 64,
-        .body = "and.b32 %r4, %r1, 3;\nts: .branchtargets A, B, C, B;\nmov.u32 %r5, 1;\n"
-                "brx.idx %r4, ts;\nA:\nadd.u32 %r5, %r5, 10;\nB:\nadd.u32 %r5, %r5, 100;\nbra end;\n"
-                "C:\nadd.u32 %r5, %r5, 5000;\nend:\n" STORE("%r5")};
+        .body =
+            "and.b32 %r4, %r1, 3;\nts: .branchtargets A, B, C, B;\nmov.u32 %r5, 1;\n"
+            "brx.idx %r4, ts;\nA:\nadd.u32 %r5, %r5, 10;\nB:\nadd.u32 %r5, %r5, 100;\nbra end;\n"
+            "C:\nadd.u32 %r5, %r5, 5000;\nend:\n" STORE("%r5")};
     job_clean("brx.idx", &jumps);
     for (unsigned i = 0; i < 64; i++)
         CHECK_EQ(out[i], i % 4 == 0 ? 111 : i % 4 == 2 ? 5001 : 101, "brx.idx");
@@ -221,21 +232,23 @@ static void test_faults(void) {
                   ".param .b64 d,\n.param .b64 e\n)\n.attribute(.noreturn)\n;\n"
                   ".global .align 1 .b8 text[6] = {120, 32, 62, 32, 48, 0};\n"
                   ".global .align 1 .b8 file[5] = {107, 46, 99, 117};\n",
-        .body = "setp.ne.u32 %p0, %r1, 35;\n@%p0 bra fine;\nmov.u64 %d3, text;\n"
-                "cvta.global.u64 %d3, %d3;\nmov.u64 %d4, file;\ncvta.global.u64 %d4, %d4;\n{\n"
-                ".param .b64 p0;\nst.param.b64 [p0], %d3;\n.param .b64 p1;\nst.param.b64 [p1], %d4;\n"
-                ".param .b32 p2;\nst.param.b32 [p2], 123;\n.param .b64 p3;\nst.param.b64 [p3], %d4;\n"
-                ".param .b64 p4;\nst.param.b64 [p4], 1;\ncall.uni \n__assertfail, \n(\np0, \np1, \np2, "
-                "\np3, \np4\n);\n}\nfine:\n"};
+        .body =
+            "setp.ne.u32 %p0, %r1, 35;\n@%p0 bra fine;\nmov.u64 %d3, text;\n"
+            "cvta.global.u64 %d3, %d3;\nmov.u64 %d4, file;\ncvta.global.u64 %d4, %d4;\n{\n"
+            ".param .b64 p0;\nst.param.b64 [p0], %d3;\n.param .b64 p1;\nst.param.b64 [p1], %d4;\n"
+            ".param .b32 p2;\nst.param.b32 [p2], 123;\n.param .b64 p3;\nst.param.b64 [p3], %d4;\n"
+            ".param .b64 p4;\nst.param.b64 [p4], 1;\ncall.uni \n__assertfail, \n(\np0, \np1, \np2, "
+            "\np3, \np4\n);\n}\nfine:\n"};
     job_fault("__assertfail", &assertion, FAULT_TRAP);
     CHECK_EQ(run.faults[0].thread[0], 35, "__assertfail");
     CHECK_EQ(strstr(run.faults[0].text, "fails the assertion 'x > 0' at k.cu:123") != NULL, 1,
              run.faults[0].text);
-    struct job endless = {
-        .threads = 32,
-        .module = ".func (.param .b32 r) down(.param .b32 a)\n{\n.reg .b32 %x<3>;\n"
-                  "ld.param.u32 %x1, [a];\n" CALL1("down", "%x2", "%x1") "st.param.b32 [r], %x2;\nret;\n}\n",
-        .body = CALL1("down", "%r5", "%r1")};
+    struct job endless = {.threads = 32,
+                          .module =
+                              ".func (.param .b32 r) down(.param .b32 a)\n{\n.reg .b32 %x<3>;\n"
+                              "ld.param.u32 %x1, [a];\n" CALL1(
+                                  "down", "%x2", "%x1") "st.param.b32 [r], %x2;\nret;\n}\n",
+                          .body = CALL1("down", "%r5", "%r1")};
     job_fault("endless recursion", &endless, FAULT_OUT_OF_BOUNDS);
     CHECK_EQ(strstr(run.faults[0].text, "stack of") != NULL, 1, run.faults[0].text);
     struct job wild = {.threads = 32,
@@ -250,20 +263,22 @@ static void test_faults(void) {
                         .shadow = true,
                         .body = "{\n.param .b32 x;\n.param .b32 z;\ncall (z), f1, (x);\n}\n"};
     job_fault("an argument that is not set", &unset, FAULT_UNWRITTEN);
-    struct job silent = {.threads = 32,
-                         .module = ".func (.param .b32 r) nothing()\n{\nret;\n}\n",
-                         .shadow = true,
-                         .body = "{\n.param .b32 z;\ncall (z), nothing, ();\nld.param.b32 %r4, [z];\n}\n"};
+    struct job silent = {
+        .threads = 32,
+        .module = ".func (.param .b32 r) nothing()\n{\nret;\n}\n",
+        .shadow = true,
+        .body = "{\n.param .b32 z;\ncall (z), nothing, ();\nld.param.b32 %r4, [z];\n}\n"};
     job_fault("a result that is not set", &silent, FAULT_UNWRITTEN);
     struct job outside = {.body = "ts: .branchtargets A;\nmov.u32 %r4, 1;\nbrx.idx %r4, ts;\nA:\n"};
     job_fault("past the table", &outside, FAULT_OUT_OF_BOUNDS);
-    struct job loop = {.threads = 32, /* no jump goes back: the budget counts all the same */
-                       .insn_budget = 100000,
-                       .module = ".func (.param .b32 r) fib(.param .b32 n)\n{\n.reg .pred %p<2>;\n"
-                                 ".reg .b32 %r<9>;\nld.param.u32 %r1, [n];\nsetp.lt.u32 %p1, %r1, 2;\n"
-                                 "@%p1 bra small;\nsub.u32 %r2, %r1, 1;\n" CALL1("fib", "%r3", "%r2")
-                                     CALL1("fib", "%r5", "%r2") "small:\nst.param.b32 [r], %r1;\nret;\n}\n",
-                       .body = "mov.u32 %r4, 60;\n" CALL1("fib", "%r5", "%r4")};
+    struct job loop = {
+        .threads = 32, /* no jump goes back: the budget counts all the same */
+        .insn_budget = 100000,
+        .module = ".func (.param .b32 r) fib(.param .b32 n)\n{\n.reg .pred %p<2>;\n"
+                  ".reg .b32 %r<9>;\nld.param.u32 %r1, [n];\nsetp.lt.u32 %p1, %r1, 2;\n"
+                  "@%p1 bra small;\nsub.u32 %r2, %r1, 1;\n" CALL1("fib", "%r3", "%r2")
+                      CALL1("fib", "%r5", "%r2") "small:\nst.param.b32 [r], %r1;\nret;\n}\n",
+        .body = "mov.u32 %r4, 60;\n" CALL1("fib", "%r5", "%r4")};
     job_fault("exponential recursion", &loop, FAULT_INSN_BUDGET);
 }
 

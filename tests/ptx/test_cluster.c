@@ -22,15 +22,14 @@ static void test_sregs(void) {
     struct job j = {.blocks = 8,
                     .threads = 1,
                     .cluster = 4,
-                    .body =
-                        "mov.u32 %r4, %clusterid.x;\nmov.u32 %r5, %nclusterid.x;\n"
-                        "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_ctaid.x;\n"
-                        "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_nctaid.x;\n"
-                        "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_ctarank;\n"
-                        "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_nctarank;\n"
-                        "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_nctaid.y;\n"
-                        "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_ctaid.z;\n"
-                        "add.u32 %r4, %r4, %r5;\n" STORE("%r4")};
+                    .body = "mov.u32 %r4, %clusterid.x;\nmov.u32 %r5, %nclusterid.x;\n"
+                            "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_ctaid.x;\n"
+                            "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_nctaid.x;\n"
+                            "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_ctarank;\n"
+                            "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_nctarank;\n"
+                            "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_nctaid.y;\n"
+                            "mad.lo.u32 %r4, %r4, 10, %r5;\nmov.u32 %r5, %cluster_ctaid.z;\n"
+                            "add.u32 %r4, %r4, %r5;\n" STORE("%r4")};
     job_clean("cluster registers", &j);
     for (unsigned b = 0; b < 8; b++)
         CHECK_EQ(out[b], b / 4 * 1000000 + 200000 + b % 4 * 10000 + 4000 + b % 4 * 100 + 40 + 1,
@@ -85,14 +84,14 @@ static void test_phases(void) {
             .shadow = true,
             .seed = seeds[i],
             .declare = ".shared .align 16 .b8 s[384];",
-            .body = "mov.u32 %r4, s;\nmad.lo.u32 %r5, %r1, 4, %r4;\nmov.u32 %r6, %cluster_ctarank;\n"
-                    "xor.b32 %r7, %r6, 1;\nmapa.shared::cluster.u32 %r8, %r5, %r7;\n"
-                    "mov.u32 %r9, 0;\nmov.u32 %r10, %r2;\n" BARRIER
-                    "loop:\nst.shared::cluster.u32 [%r8], %r10;\n"
-                    "barrier.cluster.arrive;\nadd.u32 %r11, %r9, 1;\nbarrier.cluster.wait;\n"
-                    "ld.shared.u32 %r12, [%r5];\nadd.u32 %r10, %r10, %r12;\n" BARRIER
-                    "add.u32 %r9, %r9, 1;\nsetp.lt.u32 %p0, %r9, 5;\n@%p0 bra loop;\n" STORE(
-                        "%r10")};
+            .body =
+                "mov.u32 %r4, s;\nmad.lo.u32 %r5, %r1, 4, %r4;\nmov.u32 %r6, %cluster_ctarank;\n"
+                "xor.b32 %r7, %r6, 1;\nmapa.shared::cluster.u32 %r8, %r5, %r7;\n"
+                "mov.u32 %r9, 0;\nmov.u32 %r10, %r2;\n" BARRIER
+                "loop:\nst.shared::cluster.u32 [%r8], %r10;\n"
+                "barrier.cluster.arrive;\nadd.u32 %r11, %r9, 1;\nbarrier.cluster.wait;\n"
+                "ld.shared.u32 %r12, [%r5];\nadd.u32 %r10, %r10, %r12;\n" BARRIER
+                "add.u32 %r9, %r9, 1;\nsetp.lt.u32 %p0, %r9, 5;\n@%p0 bra loop;\n" STORE("%r10")};
         job_clean("phases", &j);
         for (unsigned t = 0; t < 4 * 96; t++) {
             unsigned a = t, b = t / 96 % 2 ? t - 96 : t + 96;
@@ -116,8 +115,8 @@ static void test_exited(void) {
                             "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
                             "mov.u32 %r6, %cluster_ctarank;\nxor.b32 %r6, %r6, 1;\n"
                             "mapa.shared::cluster.u32 %r7, %r5, %r6;\n"
-                            "ld.shared::cluster.u32 %r8, [%r7];\n" STORE("%r8")
-                            "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"};
+                            "ld.shared::cluster.u32 %r8, [%r7];\n" STORE(
+                                "%r8") "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"};
     job_clean("exited threads", &j);
     for (unsigned t = 0; t < 128; t++)
         CHECK_EQ(out[t], t % 64 < 20 ? 0xffffffff : (t + 64) % 128, "exited threads");
@@ -154,7 +153,28 @@ static void test_addresses(void) {
     CHECK_EQ(out[1], 10000 + 1 + 4 + 16 + 32 + 128, "addresses of block 1");
 }
 
+/* Sums in another block's shared memory keep subnormals too. */
+static void test_subnormals(void) {
+    struct job j = {
+        .blocks = 2,
+        .threads = 1,
+        .cluster = 2,
+        .declare = SHARED,
+        .body = "mov.u32 %r4, s;\nst.shared.u32 [%r4], 5;\nst.shared.u32 [%r4+4], 6;\n" BARRIER
+                "mov.u32 %r6, %cluster_ctarank;\nxor.b32 %r6, %r6, 1;\nmov.b32 %f1, 3;\n"
+                "mapa.shared::cluster.u32 %r7, %r4, %r6;\ncvt.u64.u32 %d3, %r4;\n"
+                "cvta.shared.u64 %d3, %d3;\nmapa.u64 %d4, %d3, %r6;\n"
+                "atom.shared::cluster.add.f32 %f2, [%r7], %f1;\n"
+                "atom.add.f32 %f2, [%d4+4], %f1;\n" BARRIER
+                "ld.shared.u32 %r8, [%r4];\nld.shared.u32 %r9, [%r4+4];\n"
+                "mad.lo.u32 %r8, %r8, 100, %r9;\n" STORE("%r8")};
+    job_clean("subnormals in another block", &j);
+    CHECK_EQ(out[0], 809, "subnormals in another block");
+    CHECK_EQ(out[1], 809, "subnormals in another block");
+}
+
 static void test_results(void) {
+    test_subnormals();
     test_sregs();
     test_exchange();
     test_phases();
@@ -183,7 +203,8 @@ static void test_faults(void) {
     expect("read without a barrier", NEIGHBOUR "ld.shared::cluster.u32 %r8, [%r7];\n" BARRIER, true,
            FAULT_UNWRITTEN);
     expect("write without a barrier",
-           NEIGHBOUR BARRIER "ld.shared.u32 %r8, [%r5];\nst.shared::cluster.u32 [%r7], %r1;\n" BARRIER,
+           NEIGHBOUR BARRIER
+           "ld.shared.u32 %r8, [%r5];\nst.shared::cluster.u32 [%r7], %r1;\n" BARRIER,
            true, FAULT_RACE);
     expect("a relaxed arrival orders nothing",
            NEIGHBOUR "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
