@@ -36,6 +36,10 @@ static const struct exhaust_promise sine_f32[] = {
     {METRIC_ABS, false, -1, TWO_PI, 0x1.6a09e667f3bcdp-21, 0},     /* 2^-20.5 */
     {METRIC_ABS, false, -1, HUNDRED_PI, 0x1.3b2c47bff832cp-15, 0}, /* 2^-14.7 */
 };
+static const struct exhaust_promise cosine_f32[] = {
+    {METRIC_ABS, false, -1, TWO_PI, 0x1.6a09e667f3bcdp-21, 0x409ccdb6}, /* 2^-20.427 there */
+    {METRIC_ABS, false, -1, HUNDRED_PI, 0x1.3b2c47bff832cp-15, 0},
+};
 static const struct exhaust_promise tanh_f32[] = {{METRIC_REL, EVERYWHERE, 0x1p-11, 0}};
 static const struct exhaust_promise ex2_f16[] = {
     {METRIC_REL, EVERYWHERE, 0x1.125fbee250663p-10, 0}, /* 2^-9.9 */
@@ -65,8 +69,8 @@ const struct exhaust_function exhaust_functions[] = {
     F("sqrt.approx.f32", F32, false, sqrt, mpfr_sqrt, sqrt_f32)
     F("sin.approx.ftz.f32", F32, true, sin, mpfr_sin, sine_f32)
     F("sin.approx.f32", F32, false, sin, mpfr_sin, sine_f32)
-    F("cos.approx.ftz.f32", F32, true, cos, mpfr_cos, sine_f32)
-    F("cos.approx.f32", F32, false, cos, mpfr_cos, sine_f32)
+    F("cos.approx.ftz.f32", F32, true, cos, mpfr_cos, cosine_f32)
+    F("cos.approx.f32", F32, false, cos, mpfr_cos, cosine_f32)
     F("tanh.approx.f32", F32, false, tanh, mpfr_tanh, tanh_f32)
     F("ex2.approx.f16", F16, false, exp2, mpfr_exp2, ex2_f16)
     F("ex2.approx.ftz.bf16", BF16, true, exp2, mpfr_exp2, ex2_bf16)

@@ -216,6 +216,9 @@ static status_t compile_numerics(struct understood *u) {
     TRY(compile_number(&u->detail.angle_abs, u, m->angle_abs, "angle_abs"));
     TRY(compile_number(&u->detail.qk_height, u, m->qk.height, "qk.height"));
     TRY(compile_number(&u->detail.pv_height, u, m->pv.height, "pv.height"));
+    TRY(compile_number(&u->detail.qk_run, u, m->qk.run, "qk.run"));
+    TRY(compile_number(&u->detail.pv_run, u, m->pv.run, "pv.run"));
+    TRY(compile_number(&u->detail.parts, u, m->parts, "parts"));
     TRY(compile_number(&u->detail.lazy_threshold, u, m->lazy_threshold, "lazy_threshold"));
     if (m->p_type)
         TRY_AT(u, find_dtype(&u->detail.p_type, m->p_type), "numerics.p_type");
@@ -330,6 +333,9 @@ void kernel_free(struct kernel *kernel) {
     expr_free(d->angle_abs);
     expr_free(d->qk_height);
     expr_free(d->pv_height);
+    expr_free(d->qk_run);
+    expr_free(d->pv_run);
+    expr_free(d->parts);
     expr_free(d->lazy_threshold);
     for (size_t i = 0; i < d->scope.name_count; i++)
         expr_free(d->scope.names[i].value);
@@ -409,6 +415,12 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
         TRY(expr_number(&out->qk.height, d->qk_height, dims));
     if (d->pv_height)
         TRY(expr_number(&out->pv.height, d->pv_height, dims));
+    if (d->qk_run)
+        TRY(expr_number(&out->qk.run, d->qk_run, dims));
+    if (d->pv_run)
+        TRY(expr_number(&out->pv.run, d->pv_run, dims));
+    if (d->parts)
+        TRY(expr_number(&out->parts, d->parts, dims));
     if (d->lazy_threshold)
         TRY(expr_number(&out->lazy_threshold, d->lazy_threshold, dims));
 done:

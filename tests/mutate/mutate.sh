@@ -155,6 +155,9 @@ for f in $(library_sources); do
     compile "$f" || die "$f does not compile"
 done
 
+rm -rf "$work/built"
+cp -R "$obj" "$work/built" || exit 2
+
 # Without a mutation every test must pass, or a failure would say nothing.
 i=0
 tests=
@@ -178,7 +181,7 @@ while [ $((i += 1)) -le "$total" ]; do
         run_test "$t" || { by=$t; break; }
     done
     cp "$origin/$file" "$tree/$file"
-    rebuild "$file" || exit 2
+    cp "$work"/built/* "$obj/" || exit 2
     if [ -n "$by" ]; then
         killed=$((killed + 1))
         printf 'killed    %-20s %s: %s\n' "$by" "$file" "$(field $i what)"
