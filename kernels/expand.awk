@@ -1,13 +1,17 @@
 # awk -f expand.awk manifest.yaml.in >manifest.yaml
 # One entry for each dtype: every entry that says @T@ is written three times, with f32, f16 and bf16
 # for @T@, the elements of a 16-byte vector, 4 or 8, for @VEC@, and the exponential that suits the
-# format (kernels/softmax/exp.cuh) for @EXP@ and @FLUSH@.  A comment "# @NAME@ = EXPRESSION" names an
-# expression for the entries below it.
+# format (kernels/softmax/exp.cuh) for @EXP@ and @FLUSH@.  Of @?A|B@, A is for f32 and B for the other
+# two.  A comment "# @NAME@ = EXPRESSION" names an expression for the entries below it.
 
-function expand(text, t,   name, round) {
+function expand(text, t,   name, round, choice) {
     for (round = 1; round <= 3; round++) # one may use another
         for (name in names)
             gsub("@" name "@", "(" names[name] ")", text)
+    while (match(text, /@[?][^|@]*[|][^|@]*@/)) {
+        split(substr(text, RSTART + 2, RLENGTH - 3), choice, "|")
+        text = substr(text, 1, RSTART - 1) choice[t == "f32" ? 1 : 2] substr(text, RSTART + RLENGTH)
+    }
     gsub(/@T@/, t, text)
     gsub(/@VEC@/, t == "f32" ? 4 : 8, text)
     gsub(/@EXP@/, t == "f32" ? "expf" : "fast", text)

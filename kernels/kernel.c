@@ -235,6 +235,22 @@ static const char *accepts_text(const struct understood *u, enum dim dim) {
     return text ? text : "1..";
 }
 
+/* A range of cols, all of which the kernel accepts. */
+static status_t check_recommended(const struct understood *u) {
+    const enum dim *dims = u->kernel.op->dims;
+    struct range range;
+    size_t i = 0;
+    while (dims[i] != DIM_NONE && dims[i] != DIM_COLS)
+        i++;
+    status_t st = range_parse(&range, u->kernel.recommended);
+    if (st == OK && dims[i] == DIM_NONE)
+        st = FAIL(ERR_SYNTAX, "op %s has no cols", u->kernel.op->name);
+    if (st == OK && (range.lo < u->detail.accepts[i].lo || range.hi > u->detail.accepts[i].hi))
+        st = FAIL(ERR_SYNTAX, "cols = %s: the kernel does not accept all of them",
+                  u->kernel.recommended);
+    return st;
+}
+
 static status_t compile_accepts(struct understood *u) {
     status_t st = OK;
     const enum dim *dims = u->kernel.op->dims;
@@ -254,6 +270,8 @@ static status_t compile_accepts(struct understood *u) {
         if (!known[d] && manifest_accept(&written(u)->accepts, d))
             TRY_AT(u, FAIL(ERR_SYNTAX, "op %s has no such dimension", u->kernel.op->name),
                    "accepts.%s", dim_name(d));
+    if (u->kernel.recommended)
+        TRY_AT(u, check_recommended(u), "recommended");
 done:
     return st;
 }
@@ -290,6 +308,7 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
         .summary = m->summary ? m->summary : "",
         .empty_row = m->empty_row,
         .deterministic = m->deterministic,
+        .recommended = m->recommended,
         .fault = m->planted_fault,
         .manifest = file->path,
         .detail = &u->detail,

@@ -241,6 +241,7 @@ static const cyaml_schema_field_t kernel_fields[] = {
     CYAML_FIELD_MAPPING("numerics", CYAML_FLAG_DEFAULT, struct manifest_kernel, numerics,
                         numerics_fields),
     ENUM(manifest_kernel, deterministic, truths),
+    STRING(OPTIONAL, manifest_kernel, recommended),
     STRING(OPTIONAL, manifest_kernel, planted_fault),
     CYAML_FIELD_END,
 };

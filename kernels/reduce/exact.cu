@@ -105,18 +105,20 @@ template <class T> __device__ void exact(const T *x, u64 *words, int cols, int c
         atomicOr(&words[(size_t)blockIdx.y * WORDS + LIMBS], limbs[LIMBS]);
 }
 
-/* The number that the limbs hold, rounded to nearest, ties to even. */
-static __device__ float round_limbs(const u64 *words) {
-    unsigned digit[LIMBS + 1];
+/*
+ * The number that the limbs hold, rounded to nearest, ties to even.  The words become its 32-bit digits,
+ * the last one in place of the flags.
+ */
+static __device__ float round_limbs(u64 *digit) {
     s64 carry = 0;
-    const u64 flags = words[LIMBS];
+    const u64 flags = digit[LIMBS];
 
     if (flags & SAW_NAN || (flags & SAW_INF && flags & SAW_NINF))
         return __int_as_float(0x7fffffff);
     if (flags)
         return __int_as_float(flags & SAW_INF ? 0x7f800000 : 0xff800000);
     for (int k = 0; k < LIMBS; k++) {
-        const s64 sum = (s64)words[k] + carry;
+        const s64 sum = (s64)digit[k] + carry;
         digit[k] = (unsigned)sum;
         carry = sum >> 32;
     }
@@ -125,7 +127,7 @@ static __device__ float round_limbs(const u64 *words) {
     if (negative) { /* the magnitude: all bits flipped, plus one */
         unsigned one = 1;
         for (int k = 0; k <= LIMBS; k++) {
-            digit[k] = ~digit[k] + one;
+            digit[k] = (unsigned)(~digit[k] + one);
             one = one && digit[k] == 0;
         }
     }
@@ -133,16 +135,16 @@ static __device__ float round_limbs(const u64 *words) {
     while (top > 0 && digit[top] == 0)
         top--;
     /* Bits are numbered from 2^-149; the 24 from `high` down are kept, but none below 0. */
-    const int high = 32 * top + 31 - __clz(digit[top]);
+    const int high = 32 * top + 31 - __clz((unsigned)digit[top]);
     if (digit[top] == 0)
         return 0.0f;
     const int low = max(high - 23, 0);
-    const u64 pair = (u64)digit[low / 32] | (low / 32 < LIMBS ? (u64)digit[low / 32 + 1] << 32 : 0);
+    const u64 pair = digit[low / 32] | (low / 32 < LIMBS ? digit[low / 32 + 1] << 32 : 0);
     unsigned kept = (unsigned)(pair >> (low % 32)) & 0xffffff;
     if (low > 0) {
         const int half = low - 1;
         const bool above_half = digit[half / 32] >> (half % 32) & 1;
-        bool rest = (digit[half / 32] & ((1u << (half % 32)) - 1)) != 0;
+        bool rest = (digit[half / 32] & ((1ull << (half % 32)) - 1)) != 0;
         for (int k = 0; k < half / 32; k++)
             rest |= digit[k] != 0;
         kept += above_half && (rest || kept & 1);
@@ -167,7 +169,7 @@ extern "C" __global__ void sum_exact_clear(u64 *words, int count) {
 
 FOR_EACH_DTYPE(SUM_EXACT, exact)
 
-extern "C" __global__ void sum_exact_round(const u64 *words, float *y, int rows) {
+extern "C" __global__ void sum_exact_round(u64 *words, float *y, int rows) {
     const int r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r < rows)
         y[r] = round_limbs(words + (size_t)r * WORDS);
