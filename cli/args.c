@@ -120,6 +120,48 @@ status_t cli_pair(size_t *a, size_t *b, const char *option, const char *text, ch
     return OK;
 }
 
+static bool has_dim(const struct op *op, enum dim dim) {
+    for (size_t i = 0; dim != DIM_NONE && op->dims[i] != DIM_NONE; i++)
+        if (op->dims[i] == dim)
+            return true;
+    return false;
+}
+
+status_t cli_shape_given(struct case_dims *out, const struct op *op, const char *text) {
+    *out = (struct case_dims){0};
+    if (op->dims[0] == DIM_ROWS && op->dims[1] == DIM_COLS && !strchr(text, '='))
+        return cli_pair(&out->rows, &out->cols, "--shape", text, 'x');
+    for (const char *at = text, *end;; at = end + 1) {
+        uint64_t value;
+        size_t length = strcspn(at, "=");
+        enum dim dim = dim_find(at, length);
+        if (at[length] != '=' || !has_dim(op, dim) || !read_digits(&value, at + length + 1, &end) ||
+            (*end && *end != ',')) {
+            char shape[SHAPE_SIZE];
+            struct case_dims ones = {0};
+            for (size_t i = 0; op->dims[i] != DIM_NONE; i++)
+                dim_set(&ones, op->dims[i], 1);
+            dims_shape(shape, sizeof shape, op->dims, &ones);
+            return FAIL(ERR_USAGE, "--shape '%s': expected dimensions of op %s, such as %s", text,
+                        op->name, shape);
+        }
+        dim_set(out, dim, value);
+        if (!*end)
+            return OK;
+    }
+}
+
+status_t cli_shape(struct case_dims *out, const struct op *op, const char *text) {
+    status_t st = cli_shape_given(out, op, text);
+    bool pair = !strchr(text, '=');
+    for (size_t i = 0; st == OK && !pair && op->dims[i] != DIM_NONE; i++)
+        if (dim_get(out, op->dims[i]) == 0) /* each head has its own keys and values */
+            dim_set(out, op->dims[i], op->dims[i] == DIM_KV_HEADS ? out->heads : 1);
+    if (st == OK && pair && op->dims[2] != DIM_NONE)
+        dim_set(out, op->dims[2], 1);
+    return st;
+}
+
 status_t cli_catalogue(struct catalogue **out, const struct cli_args *args) {
     struct catalogue *cat = NULL;
     status_t st = OK;

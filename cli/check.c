@@ -1,33 +1,44 @@
 /* cli/check.c - assay check: one kernel on one case. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "gate/ensemble.h"
+#include "gate/locate.h"
 #include "gate/run.h"
 
 struct check_args {
     struct cli_args common;
     const char *kernel, *device, *twin;
-    const char *fill; /* a fill's name, or "help" */
-    const char *path; /* of the input x */
-    bool has_shape, has_seed, has_rows, json;
+    const char *fill;                      /* a fill's name, or "help" */
+    struct case_file files[OP_MAX_INPUTS]; /* names are owned */
+    size_t file_count;
+    bool has_seed, has_rows, json;
     enum check check;
-    struct case_dims dims;
+    const char *shape; /* "4x33" or "rows=4,heads=2,..." */
     uint64_t seed;
     size_t first_row, row_count;
 };
 
 enum {
-    KEY_FILL = CLI_KEY_FIRST, KEY_SHAPE, KEY_SEED, KEY_ROWS, KEY_ORDER, KEY_ENSEMBLE, KEY_TWIN,
+    KEY_FILL = CLI_KEY_FIRST,
+    KEY_SHAPE,
+    KEY_SEED,
+    KEY_ROWS,
+    KEY_ORDER,
+    KEY_ENSEMBLE,
+    KEY_TWIN,
     KEY_JSON
 };
 
 static const struct argp_option options[] = {
     {"fill", KEY_FILL, "NAME", 0, "Make the input by this rule; `--fill help` lists the rules", 1},
-    {"shape", KEY_SHAPE, "RxC", 0, "Rows and columns of a fill", 1},
+    {"shape", KEY_SHAPE, "SHAPE", 0,
+     "Rows and columns of a fill, RxC, or any dimensions of the op: rows=5,heads=2,head_dim=64", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of a fill (default 1)", 1},
-    {"input", 'i', "NAME=FILE", 0, "Take the input NAME (x) from a 2-d .npy file", 2},
+    {"input", 'i', "NAME=FILE", 0,
+     "Take the input NAME (x, or q, k, v, ...) from an .npy file; may be repeated", 2},
     {"rows", KEY_ROWS, "FIRST:COUNT", 0, "Only these rows of the file", 2},
     {"order", KEY_ORDER, NULL, 0,
      "Check instead that the result does not depend on order, schedule and neighbours", 3},
@@ -42,11 +53,22 @@ static const struct argp_option options[] = {
 };
 
 static status_t parse_input(struct check_args *args, const char *text) {
-    if (strncmp(text, "x=", 2) != 0 || text[2] == '\0')
-        return FAIL(ERR_USAGE, "-i '%s': expected x=FILE.npy, as the input of a row op is x", text);
-    if (args->path)
-        return FAIL(ERR_USAGE, "-i '%s': x is given twice", text);
-    args->path = text + 2;
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || equals[1] == '\0')
+        return FAIL(ERR_USAGE, "-i '%s': expected NAME=FILE.npy, such as x=FILE.npy", text);
+    if (args->file_count == OP_MAX_INPUTS)
+        return FAIL(ERR_USAGE, "-i '%s': no op has more than %d inputs", text, OP_MAX_INPUTS);
+    struct case_file *file = &args->files[args->file_count];
+    file->name = strndup(text, (size_t)(equals - text));
+    if (!file->name)
+        return FAIL(ERR_NOMEM, "no memory for arguments");
+    for (size_t i = 0; i < args->file_count; i++)
+        if (strcmp(args->files[i].name, file->name) == 0) {
+            free((char *)file->name);
+            return FAIL(ERR_USAGE, "-i '%s': %s is given twice", text, args->files[i].name);
+        }
+    file->path = equals + 1;
+    args->file_count++;
     return OK;
 }
 
@@ -64,8 +86,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         args->fill = arg;
         return 0;
     case KEY_SHAPE:
-        args->has_shape = true;
-        return cli_stop(state, cli_pair(&args->dims.rows, &args->dims.cols, "--shape", arg, 'x'));
+        args->shape = arg;
+        return 0;
     case KEY_SEED:
         args->has_seed = true;
         return cli_stop(state, cli_number(&args->seed, "--seed", arg, 0, UINT64_MAX));
@@ -110,40 +132,75 @@ static const struct argp argp = {
         "verdict is PASS.",
 };
 
-static void list_fills(void) {
-    for (const struct fill *f = fills; f->name; f++)
+static void list_of(const struct op *op, const char *title) {
+    printf("%s%s:\n", op_is_matrix(op) ? "" : "\n", title);
+    for (const struct fill *f = fills_of(op); f->name; f++)
         printf("%-16s %s\n%-16s %s\n", f->name, f->values, "", f->purpose);
+}
+
+static void list_fills(void) {
+    list_of(op_find("sum"), "sum, max, softmax, log_softmax, lse");
+    list_of(op_find("layernorm"), "layernorm, rmsnorm");
+    list_of(op_find("rope"), "rope");
+    list_of(op_find("attention"), "attention");
 }
 
 /* What the options say together: exactly one source of input. */
 static status_t check_usage(const struct check_args *args) {
     if (!args->kernel)
         return FAIL(ERR_USAGE, "check: no kernel named (see assay list)");
-    if (!args->fill == !args->path)
+    if (!args->fill == !args->file_count)
         return FAIL(ERR_USAGE, "check: expected either --fill NAME --shape RxC or -i x=FILE.npy");
-    if (args->fill && !args->has_shape)
-        return FAIL(ERR_USAGE, "check: --fill needs --shape RxC");
+    if (args->fill && !args->shape)
+        return FAIL(ERR_USAGE, "check: --fill needs --shape");
     if (args->fill && args->has_rows)
         return FAIL(ERR_USAGE, "check: --rows goes with -i, not with --fill");
     if (args->has_rows && args->row_count == 0)
         return FAIL(ERR_USAGE, "check: --rows with a count of 0");
-    if (args->path && args->check == CHECK_ENSEMBLE)
+    if (args->file_count && args->check == CHECK_ENSEMBLE)
         return FAIL(ERR_USAGE, "check: --ensemble: %s", ensemble_refuses(NULL));
-    if (args->path && (args->has_shape || args->has_seed))
-        return FAIL(ERR_USAGE, "check: --shape and --seed go with --fill, not with -i");
+    if (args->file_count && args->has_seed)
+        return FAIL(ERR_USAGE, "check: --seed goes with --fill, not with -i");
     return OK;
+}
+
+/* A matrix may be a piece of a file; tensors of other ops are whole files. */
+static status_t make_from_files(struct test_case *out, const struct check_args *args,
+                                const struct kernel *kernel) {
+    const struct op *op = kernel->op;
+    struct case_dims dims = {0};
+    status_t st = OK;
+    if (args->file_count == 1 && !args->shape && op->dims[1] == DIM_COLS &&
+        op->dims[2] == DIM_NONE) {
+        if (strcmp(args->files[0].name, op->inputs[0].name) != 0)
+            return FAIL(ERR_USAGE, "-i '%s=%s': expected x=FILE.npy, as the input of a row op is x",
+                        args->files[0].name, args->files[0].path);
+        return case_from_npy(out, args->files[0].path, kernel, args->first_row, args->row_count);
+    }
+    if (args->has_rows)
+        return FAIL(ERR_USAGE, "check: --rows goes with a single matrix x");
+    if (op_is_matrix(op) && args->shape)
+        return FAIL(ERR_USAGE, "check: --shape goes with --fill, not with -i");
+    if (args->shape)
+        st = cli_shape_given(&dims, op, args->shape);
+    return st != OK ? st : case_from_files(out, kernel, args->files, args->file_count, dims);
 }
 
 static status_t make_case(struct test_case *out, const struct check_args *args,
                           const struct kernel *kernel) {
-    if (args->path)
-        return case_from_npy(out, args->path, kernel->in, args->first_row, args->row_count);
-    const struct fill *fill = fill_find(args->fill);
+    if (args->file_count)
+        return make_from_files(out, args, kernel);
+    struct case_dims dims;
+    const struct fill *fill = fill_of(kernel->op, args->fill);
     if (!fill)
-        return FAIL(ERR_USAGE, "--fill '%s': there is no such fill (see --fill help)", args->fill);
+        return FAIL(ERR_USAGE, "--fill '%s': there is no such fill for op %s (see --fill help)",
+                    args->fill, kernel->op->name);
+    status_t st = cli_shape(&dims, kernel->op, args->shape);
+    if (st != OK)
+        return st;
     if (args->check == CHECK_ENSEMBLE && ensemble_refuses(fill))
         return FAIL(ERR_USAGE, "--fill %s: %s", args->fill, ensemble_refuses(fill));
-    return case_from_fill(out, fill, kernel->in, args->dims, args->seed);
+    return case_make(out, fill, kernel, dims, args->seed);
 }
 
 /* The report of a gate with one case. */
@@ -163,6 +220,19 @@ done:
     return st;
 }
 
+/* After a difference between twins: where it was born. */
+static status_t locate(const struct check_args *args, const struct kernel *kernel,
+                       struct device *device, struct device *twin, const struct test_case *c) {
+    struct difference d;
+    char text[1024];
+    status_t st = twin_locate(&d, kernel, device, twin, c);
+    if (st != OK)
+        return st;
+    text_of_difference(text, sizeof text, &d, kernel, args->device, args->twin);
+    fputs(text, stdout);
+    return OK;
+}
+
 static status_t check(const struct check_args *args, bool *passed) {
     struct catalogue *cat = NULL;
     struct device *device = NULL, *twin_device = NULL;
@@ -178,7 +248,7 @@ static status_t check(const struct check_args *args, bool *passed) {
                  catalogue_count(cat)));
     kernel_report_init(&report, kernel);
     TRY(make_case(&c, args, kernel));
-    size_t elements = c.dims.rows * c.dims.cols;
+    size_t elements = case_work(&c);
     TRY(gate_device(&device, args->device, elements));
     TRY(kernel_load(&lk, device, kernel));
     if (args->twin) {
@@ -190,6 +260,8 @@ static status_t check(const struct check_args *args, bool *passed) {
         TRY(report_check_json(stdout, &report));
     else
         report_check(stdout, &report);
+    if (args->twin && !args->json && report.verdict == VERDICT_FAIL)
+        TRY(locate(args, kernel, device, twin_device, &c));
     *passed = report.verdict == VERDICT_PASS;
 done:
     if (lk)
@@ -215,6 +287,8 @@ int verb_check(int argc, char **argv) {
         else
             st = check(&args, &passed);
     }
+    for (size_t i = 0; i < args.file_count; i++)
+        free((char *)args.files[i].name);
     cli_args_clear(&args.common);
     return st != OK ? cli_error(st) : passed ? EXIT_PASSED : EXIT_CHECK_FAILED;
 }

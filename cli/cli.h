@@ -22,6 +22,7 @@
 int verb_list(int argc, char **argv);
 int verb_gate(int argc, char **argv);
 int verb_check(int argc, char **argv);
+int verb_bench(int argc, char **argv);
 
 /* Print "assay: MESSAGE" for the last failure; the exit code for st. */
 int cli_error(status_t st);
@@ -77,8 +78,23 @@ MUST_CHECK status_t cli_number(uint64_t *out, const char *option, const char *te
 MUST_CHECK status_t cli_pair(size_t *a, size_t *b, const char *option, const char *text,
                              char separator);
 
+/*
+ * An op's dimensions: "4x33" for rows and cols, or "rows=5,heads=2,head_dim=64" in any order.  What
+ * is not named is 0; with cli_shape 1, and kv_heads is heads.
+ */
+MUST_CHECK status_t cli_shape_given(struct case_dims *out, const struct op *op, const char *text);
+MUST_CHECK status_t cli_shape(struct case_dims *out, const struct op *op, const char *text);
+
 /* The manifests' kernels, or the built-in ones if none is named. */
 MUST_CHECK status_t cli_catalogue(struct catalogue **out, const struct cli_args *args);
+
+/*
+ * The kernels that the globs of -k match, none standing for all honest ones; a planted fault is chosen
+ * by a glob that matches no honest kernel.  The caller frees *out.  ERR_USAGE for a glob that matches
+ * nothing, ERR_NOMEM.
+ */
+MUST_CHECK status_t cli_select(const struct kernel ***out, size_t *count,
+                               const struct catalogue *cat, const struct strings *globs);
 
 /* The device that --twin means when it names none. */
 #define CLI_TWIN_DEVICE "cuda:0"

@@ -1,5 +1,4 @@
 /* cli/gate.c - assay gate: kernels through a suite. */
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,47 +80,6 @@ static const struct argp argp = {
         "Only PASS is a pass: exit code 1 if any kernel is FAIL, UNSURE, MISTRUSTED or SKIP.",
 };
 
-/* Marks what one glob selects: planted faults only if no honest kernel matches as well. */
-static bool apply_glob(bool *chosen, const struct catalogue *cat, const char *glob) {
-    bool honest = false, faulty = false;
-    for (size_t i = 0; i < catalogue_count(cat); i++) {
-        const struct kernel *k = catalogue_kernel(cat, i);
-        if (fnmatch(glob, k->name, 0) == 0)
-            *(k->fault ? &faulty : &honest) = true;
-    }
-    for (size_t i = 0; i < catalogue_count(cat); i++) {
-        const struct kernel *k = catalogue_kernel(cat, i);
-        if (fnmatch(glob, k->name, 0) == 0 && (!k->fault || !honest))
-            chosen[i] = true;
-    }
-    return honest || faulty;
-}
-
-/* Every -k must match some kernel: a typing error must not pass a gate. */
-static status_t select_kernels(const struct kernel **out, size_t *count,
-                               const struct catalogue *cat, const struct strings *globs) {
-    size_t all = catalogue_count(cat);
-    bool *chosen = calloc(all + 1, sizeof *chosen);
-    status_t st = OK;
-    *count = 0;
-    if (!chosen)
-        return FAIL(ERR_NOMEM, "no memory for arguments");
-    for (size_t i = 0; i < all; i++)
-        chosen[i] = globs->count == 0 && !catalogue_kernel(cat, i)->fault;
-    for (size_t i = 0; i < globs->count; i++)
-        if (!apply_glob(chosen, cat, globs->items[i]))
-            TRY(FAIL(ERR_USAGE, "-k '%s' matches none of %zu kernels (see assay list)",
-                     globs->items[i], all));
-    for (size_t i = 0; i < all; i++)
-        if (chosen[i])
-            out[(*count)++] = catalogue_kernel(cat, i);
-    if (*count == 0)
-        TRY(FAIL(ERR_USAGE, "there is no kernel to gate"));
-done:
-    free(chosen);
-    return st;
-}
-
 /* Run, print, write; *passed = every kernel passed. */
 static status_t gate_kernels(const struct gate_args *args, const struct kernel *const *kernels,
                              size_t count, bool *passed) {
@@ -167,10 +125,7 @@ static status_t gate(const struct gate_args *args, bool *passed) {
     size_t count;
     status_t st = OK;
     TRY(cli_catalogue(&cat, &args->common));
-    kernels = calloc(catalogue_count(cat) + 1, sizeof *kernels);
-    if (!kernels)
-        TRY(FAIL(ERR_NOMEM, "no memory for a list of kernels"));
-    TRY(select_kernels(kernels, &count, cat, &args->globs));
+    TRY(cli_select(&kernels, &count, cat, &args->globs));
     TRY(gate_kernels(args, kernels, count, passed));
 done:
     free(kernels);

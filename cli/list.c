@@ -52,7 +52,7 @@ static void print_lines(const struct kernel *const *kernels, size_t count) {
         const struct kernel *k = kernels[i];
         char dtype[32];
         text_of_dtype(dtype, sizeof dtype, k);
-        printf("%-*s  %-11s  %-4s  %s%s%s%s\n", (int)width, k->name, k->op->name, dtype,
+        printf("%-*s  %-12s  %-4s  %s%s%s%s\n", (int)width, k->name, k->op->name, dtype,
                k->summary ? k->summary : "", k->fault ? " (planted fault: " : "",
                k->fault ? k->fault : "", k->fault ? ")" : "");
     }

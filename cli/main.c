@@ -12,6 +12,7 @@ static const struct verb {
     {"list", "show the kernels", verb_list},
     {"gate", "check kernels against the oracle, case by case of a suite", verb_gate},
     {"check", "check one kernel on one case, or on a tensor of your own", verb_check},
+    {"bench", "time kernels on a GPU, or count their instructions on the CPU", verb_bench},
 };
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
@@ -39,7 +40,7 @@ static int run_verb(int argc, char **argv) {
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc - 1, argv + 1);
     return cli_error(FAIL(ERR_USAGE,
-                          "unknown verb '%s': expected list, gate or check "
+                          "unknown verb '%s': expected list, gate, check or bench "
                           "(see assay --help)",
                           argv[1]));
 }
@@ -47,7 +48,7 @@ static int run_verb(int argc, char **argv) {
 static int run(int argc, char **argv) {
     if (argc < 2)
         return cli_error(
-            FAIL(ERR_USAGE, "no verb: expected list, gate or check (see assay --help)"));
+            FAIL(ERR_USAGE, "no verb: expected list, gate, check or bench (see assay --help)"));
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 ||
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         show_help();

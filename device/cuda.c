@@ -1,12 +1,13 @@
 /*
- * device/cuda.c - kernels on an NVIDIA GPU through the driver API.
+ * device/cuda.c - kernels on an NVIDIA GPU through the driver API, in the process that worker.h starts.
  *
  * libcuda is opened at run time, so one binary serves machines with and without a GPU, and the few
  * declarations needed stand here, so that the build needs no CUDA headers (CUDA Driver API reference,
  * 12.4 and later: cuModuleEnumerateFunctions and cuFuncGetParamInfo came with it).
  *
  * A kernel that faults poisons the context for good: that launch's dev_run says what happened, and
- * every later call on the device fails with ERR_DEVICE.
+ * every later call on the device fails with ERR_DEVICE.  A kernel that never ends is waited for:
+ * ending this process is the parent's part.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,10 +16,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "device/device_impl.h"
 #include "device/ptx/ptx.h"
+#include "device/worker.h"
 
-#define HANG_SECONDS 60.0 /* a launch that is not done by then is given up */
+#define SPIN_SECONDS 2e-3 /* a longer launch is not waited for at full speed */
 
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
@@ -34,9 +35,34 @@ enum {
     CU_ERROR_ILLEGAL_ADDRESS = 700,
     CU_ERROR_MISALIGNED_ADDRESS = 716,
 };
-enum { CU_ATTR_COMPUTE_MAJOR = 75, CU_ATTR_COMPUTE_MINOR = 76 };
-enum { CU_FUNC_MAX_THREADS = 0, CU_FUNC_SHARED_BYTES = 1, CU_FUNC_MAX_DYNAMIC_SHARED = 8 };
+enum { CU_ATTR_L2_BYTES = 38, CU_ATTR_COMPUTE_MAJOR = 75, CU_ATTR_COMPUTE_MINOR = 76 };
+enum {
+    CU_FUNC_MAX_THREADS = 0,
+    CU_FUNC_SHARED_BYTES = 1,
+    CU_FUNC_MAX_DYNAMIC_SHARED = 8,
+    CU_FUNC_CLUSTER_MUST_BE_SET = 10,
+    CU_FUNC_CLUSTER_WIDTH = 11, /* then height and depth; 0: not declared */
+    CU_FUNC_NON_PORTABLE_CLUSTER = 14,
+};
+#define PORTABLE_CLUSTER 8 /* blocks that every device with clusters accepts */
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
+
+/* CUlaunchConfig and CUlaunchAttribute with what is used of the union. */
+enum { CU_LAUNCH_CLUSTER_DIMENSION = 4 };
+struct cu_launch_attribute {
+    unsigned id;
+    char pad[4];
+    union {
+        char bytes[64];
+        unsigned cluster[3];
+    } value;
+};
+struct cu_launch_config {
+    unsigned grid[3], block[3], shared_bytes;
+    cu_handle stream;
+    struct cu_launch_attribute *attributes;
+    unsigned attribute_count;
+};
 
 /* DRIVER(member, exported name, parameters) */
 #define DRIVER_LIST(DRIVER)                                                                        \
@@ -64,9 +90,12 @@ enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
     DRIVER(release, "cuMemFree_v2", (cu_pointer))                                                  \
     DRIVER(to_device, "cuMemcpyHtoD_v2", (cu_pointer, const void *, size_t))                       \
     DRIVER(to_host, "cuMemcpyDtoH_v2", (void *, cu_pointer, size_t))                               \
+    DRIVER(set, "cuMemsetD8_v2", (cu_pointer, unsigned char, size_t))                              \
     DRIVER(launch, "cuLaunchKernel",                                                               \
            (cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
             cu_handle, void **, void **))                                                          \
+    DRIVER(launch_ex, "cuLaunchKernelEx",                                                          \
+           (const struct cu_launch_config *, cu_handle, void **, void **))                         \
     DRIVER(event_create, "cuEventCreate", (cu_handle *, unsigned))                                 \
     DRIVER(event_destroy, "cuEventDestroy_v2", (cu_handle))                                        \
     DRIVER(event_record, "cuEventRecord", (cu_handle, cu_handle))                                  \
@@ -83,7 +112,8 @@ static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 static char driver_problem[256]; /* why there is no driver; "" if there is one */
 
 static void driver_open(void) {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    const char *other = getenv("ASSAY_LIBCUDA"); /* "": the program itself has a driver's functions */
+    void *lib = dlopen(other ? other : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!lib) {
         snprintf(driver_problem, sizeof driver_problem, "no CUDA driver on this machine (%s)",
                  dlerror());
@@ -187,7 +217,7 @@ static status_t cuda_open(struct backend **out, struct device_info *info, const 
     struct backend *b = calloc(1, sizeof *b);
     if (!b)
         return FAIL(ERR_NOMEM, "no memory for a device");
-    int count = 0, major, minor, version;
+    int count = 0, major, minor, version, cache;
     CU(device_count, &count);
     if (ordinal >= count) {
         st = FAIL(ERR_DEVICE, "cuda: no device %ld; this machine has %d", ordinal, count);
@@ -198,6 +228,8 @@ static status_t cuda_open(struct backend **out, struct device_info *info, const 
     CU(device_attribute, &major, CU_ATTR_COMPUTE_MAJOR, b->device);
     CU(device_attribute, &minor, CU_ATTR_COMPUTE_MINOR, b->device);
     snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
+    CU(device_attribute, &cache, CU_ATTR_L2_BYTES, b->device);
+    info->cache_bytes = (size_t)cache;
     CU(driver_version, &version);
     snprintf(info->driver, sizeof info->driver, "CUDA %d.%d", version / 1000, version % 1000 / 10);
     CU(context_retain, &b->context, b->device);
@@ -250,6 +282,12 @@ static status_t describe(struct dev_entry *out, struct backend *b, cu_handle fun
     out->static_shared = (size_t)value;
     CU(function_get, &value, CU_FUNC_MAX_THREADS, function);
     out->max_threads = (unsigned)value;
+    CU(function_get, &value, CU_FUNC_CLUSTER_MUST_BE_SET, function);
+    out->needs_cluster = value != 0;
+    for (int i = 0; i < 3; i++) {
+        CU(function_get, &value, CU_FUNC_CLUSTER_WIDTH + i, function);
+        out->cluster[i] = (unsigned)value;
+    }
 done:
     return st;
 }
@@ -366,6 +404,15 @@ done:
     return st;
 }
 
+static status_t cuda_set(struct backend *b, uint64_t address, uint8_t byte, size_t size) {
+    status_t st = OK;
+    TRY(enter(b));
+    if (size)
+        CU(set, address, byte, size);
+done:
+    return st;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
 static void record_fault(struct dev_run *run, const struct dev_launch *launch, cu_result r) {
@@ -388,13 +435,42 @@ static double now_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Wait for the event; CU_ERROR_NOT_READY after HANG_SECONDS. */
 static cu_result wait_for(cu_handle event) {
-    double limit = now_seconds() + HANG_SECONDS;
+    static const struct timespec pause = {.tv_nsec = 50000};
+    double spin = now_seconds() + SPIN_SECONDS;
     cu_result r;
-    while ((r = cu.event_query(event)) == CU_ERROR_NOT_READY && now_seconds() < limit)
-        ;
+    while ((r = cu.event_query(event)) == CU_ERROR_NOT_READY)
+        if (now_seconds() > spin)
+            nanosleep(&pause, NULL);
     return r;
+}
+
+/* Beyond 48 KiB of shared memory one has to ask. */
+static cu_result ask_for_shared(cu_handle function, const struct dev_entry *entry,
+                                const struct dev_launch *l) {
+    if (l->dynamic_shared + entry->static_shared <= 48 * 1024)
+        return CU_SUCCESS;
+    return cu.function_set(function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->dynamic_shared);
+}
+
+/* The launch call itself, with the cluster where there is one. */
+static cu_result submit(cu_handle function, const struct dev_launch *l) {
+    unsigned blocks = l->cluster[0] * l->cluster[1] * l->cluster[2];
+    void **args = (void **)(uintptr_t)l->args;
+    struct cu_launch_attribute cluster = {.id = CU_LAUNCH_CLUSTER_DIMENSION};
+    struct cu_launch_config config = {.shared_bytes = (unsigned)l->dynamic_shared,
+                                      .attributes = &cluster,
+                                      .attribute_count = 1};
+    if (blocks <= 1)
+        return cu.launch(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                         l->block[2], (unsigned)l->dynamic_shared, NULL, args, NULL);
+    memcpy(config.grid, l->grid, sizeof config.grid);
+    memcpy(config.block, l->block, sizeof config.block);
+    memcpy(cluster.value.cluster, l->cluster, sizeof cluster.value.cluster);
+    cu_result r = CU_SUCCESS;
+    if (blocks > PORTABLE_CLUSTER)
+        r = cu.function_set(function, CU_FUNC_NON_PORTABLE_CLUSTER, 1);
+    return r == CU_SUCCESS ? cu.launch_ex(&config, function, args, NULL) : r;
 }
 
 static status_t cuda_launch(struct dev_run *run, struct backend *b, const struct module *m,
@@ -402,20 +478,15 @@ static status_t cuda_launch(struct dev_run *run, struct backend *b, const struct
     status_t st = OK;
     cu_handle function = m->functions[entry - m->entries];
     TRY(enter(b));
-    if (l->dynamic_shared + entry->static_shared > 48 * 1024) /* beyond it one has to ask */
-        CU(function_set, function, CU_FUNC_MAX_DYNAMIC_SHARED, (int)l->dynamic_shared);
-    CU(event_record, b->begin, NULL);
-    cu_result r = cu.launch(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
-                            l->block[2], (unsigned)l->dynamic_shared, NULL,
-                            (void **)(uintptr_t)l->args, NULL);
+    cu_result r = ask_for_shared(function, entry, l);
+    if (r == CU_SUCCESS)
+        r = cu.event_record(b->begin, NULL);
+    if (r == CU_SUCCESS)
+        r = submit(function, l);
     if (r == CU_SUCCESS)
         r = cu.event_record(b->end, NULL);
     if (r == CU_SUCCESS)
         r = wait_for(b->end);
-    if (r == CU_ERROR_NOT_READY) {
-        b->dead = true;
-        return FAIL(ERR_DEVICE, "cuda: %s is not done after %.0f s", l->entry, HANG_SECONDS);
-    }
     if (r >= CU_ERROR_ILLEGAL_ADDRESS) {
         b->dead = true;
         record_fault(run, l, r);
@@ -431,8 +502,47 @@ done:
     return st;
 }
 
-const struct backend_ops backend_cuda = {
-    .scheme = "cuda",
+static status_t cuda_time(double *seconds, struct backend *b, const struct module *const *modules,
+                          const struct dev_entry *const *entries,
+                          const struct dev_launch *launches, size_t count, size_t group) {
+    status_t st = OK;
+    const size_t groups = count / group;
+    cu_handle *events = calloc(2 * groups + 1, sizeof *events); /* begin, end, begin, end .. */
+    if (!events)
+        return FAIL(ERR_NOMEM, "no memory to time %zu launches", count);
+    TRY(enter(b));
+    for (size_t k = 0; k < 2 * groups; k++)
+        CU(event_create, &events[k], 0);
+    for (size_t i = 0; i < count; i++) {
+        cu_handle function = modules[i]->functions[entries[i] - modules[i]->entries];
+        cu_result r = ask_for_shared(function, entries[i], &launches[i]);
+        if (r == CU_SUCCESS && i % group == 0)
+            r = cu.event_record(events[i / group * 2], NULL);
+        if (r == CU_SUCCESS)
+            r = submit(function, &launches[i]);
+        if (r != CU_SUCCESS)
+            TRY(failed(b, "launch", r));
+        if (i % group == group - 1)
+            CU(event_record, events[i / group * 2 + 1], NULL);
+    }
+    for (size_t k = 0; k < groups; k++) {
+        float milliseconds;
+        cu_result r = wait_for(events[2 * k + 1]);
+        if (r != CU_SUCCESS)
+            TRY(failed(b, launches[k * group].entry, r));
+        CU(event_elapsed, &milliseconds, events[2 * k], events[2 * k + 1]);
+        seconds[k] = (double)milliseconds * 1e-3;
+    }
+done:
+    for (size_t k = 0; k < 2 * groups && events[k]; k++)
+        if (!b->dead)
+            cu.event_destroy(events[k]);
+    free(events);
+    return st;
+}
+
+const struct backend_ops backend_driver = {
+    .scheme = "driver",
     .open = cuda_open,
     .close = cuda_close,
     .load = cuda_load,
@@ -444,5 +554,7 @@ const struct backend_ops backend_cuda = {
     .declare = cuda_declare,
     .write = cuda_write,
     .read = cuda_read,
+    .set = cuda_set,
     .launch = cuda_launch,
+    .time = cuda_time,
 };

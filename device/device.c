@@ -19,7 +19,8 @@ struct device {
     const struct backend_ops *ops;
     struct backend *backend;
     struct device_info info;
-    struct dev_buf *buffers; /* all that live, for the guard check after a launch */
+    struct dev_buf *buffers; /* all that live, for the guard check after a launch; newest first */
+    const struct dev_watch *watch; /* or NULL */
 };
 
 struct dev_image {
@@ -54,6 +55,7 @@ status_t device_open(struct device **out, const char *name, const struct device_
         TRY(FAIL(ERR_USAGE, "device '%s' is not known: cpu, cpu:sm_80 or cuda:0 was expected",
                  name));
     TRY(d->ops->open(&d->backend, &d->info, rest, opt ? opt : &defaults));
+    d->info.timed = d->ops->time != NULL;
     *out = d;
     d = NULL;
 done:
@@ -113,21 +115,6 @@ const struct dev_entry *image_find(const struct dev_image *image, const char *na
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Write `size` times the byte at address, a piece at a time. */
-static status_t fill(struct device *dev, uint64_t address, uint8_t byte, size_t size) {
-    status_t st = OK;
-    uint8_t piece[4096];
-    memset(piece, byte, sizeof piece);
-    while (size) {
-        size_t n = size < sizeof piece ? size : sizeof piece;
-        TRY(dev->ops->write(dev->backend, address, piece, n));
-        address += n;
-        size -= n;
-    }
-done:
-    return st;
-}
-
 static size_t tail_guard(const struct dev_buf *b) {
     return b->region_size - DEVICE_GUARD_BYTES - b->size;
 }
@@ -151,9 +138,9 @@ status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size) {
     b->size = size;
     b->region_size = size_align(size, DEVICE_GUARD_BYTES) + 2 * DEVICE_GUARD_BYTES;
     TRY(dev->ops->alloc(&b->region, dev->backend, b->region_size));
-    st = fill(dev, b->region, GUARD_BYTE, DEVICE_GUARD_BYTES);
+    st = dev->ops->set(dev->backend, b->region, GUARD_BYTE, DEVICE_GUARD_BYTES);
     if (st == OK)
-        st = fill(dev, buffer_address(b) + size, GUARD_BYTE, tail_guard(b));
+        st = dev->ops->set(dev->backend, buffer_address(b) + size, GUARD_BYTE, tail_guard(b));
     if (st == OK)
         st = buffer_poison(b);
     if (st != OK) {
@@ -196,8 +183,9 @@ status_t buffer_read(void *dst, const struct dev_buf *buf, size_t size) {
 
 status_t buffer_poison(struct dev_buf *buf) {
     status_t st = OK;
-    TRY(fill(buf->device, buffer_address(buf), POISON_BYTE, buf->size));
-    buf->device->ops->declare(buf->device->backend, buffer_address(buf), buf->size);
+    const struct device *dev = buf->device;
+    TRY(dev->ops->set(dev->backend, buffer_address(buf), POISON_BYTE, buf->size));
+    dev->ops->declare(dev->backend, buffer_address(buf), buf->size);
 done:
     return st;
 }
@@ -246,6 +234,34 @@ static status_t check_shape(const struct dev_entry *e, const struct dev_launch *
     return OK;
 }
 
+/* The cluster that the launch names, or the entry declares, or 1. */
+static status_t choose_cluster(struct dev_launch *l, const struct dev_entry *e) {
+    bool named = l->cluster[0] || l->cluster[1] || l->cluster[2];
+    bool declared = e->cluster[0] != 0;
+    unsigned long long blocks = 1;
+    if (!named && e->needs_cluster && !declared)
+        return FAIL(ERR_USAGE, "'%s' has to be launched with a cluster", e->name);
+    for (int i = 0; i < 3; i++) {
+        unsigned want = declared ? e->cluster[i] : 1;
+        if (!named)
+            l->cluster[i] = want;
+        if (named && declared && l->cluster[i] != want)
+            return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, the entry declares %u", e->name,
+                        "xyz"[i], l -> cluster[i], want);
+        if (l->cluster[i] == 0 || l->cluster[i] > DEV_MAX_CLUSTER)
+            return FAIL(ERR_USAGE, "'%s': cluster.%c is %u, 1 to %u was expected", e->name,
+                        "xyz"[i], l -> cluster[i], DEV_MAX_CLUSTER);
+        if (l->grid[i] % l->cluster[i])
+            return FAIL(ERR_USAGE, "'%s': grid.%c is %u, no multiple of cluster.%c, which is %u",
+                        e->name, "xyz"[i], l -> grid[i], "xyz"[i], l -> cluster[i]);
+        blocks *= l->cluster[i];
+    }
+    if (blocks > DEV_MAX_CLUSTER)
+        return FAIL(ERR_USAGE, "'%s': a cluster of %llu blocks, at most %u were expected", e->name,
+                    blocks, DEV_MAX_CLUSTER);
+    return OK;
+}
+
 /* A back end without bounds checks shows stray writes here. */
 static status_t check_guards(struct dev_run *run, const struct device *dev,
                              const struct dev_launch *l) {
@@ -268,18 +284,79 @@ done:
     return st;
 }
 
-status_t device_launch(struct dev_run *run, struct device *dev, const struct dev_launch *launch) {
-    status_t st = OK;
-    *run = (struct dev_run){0};
+void device_watch(struct device *dev, const struct dev_watch *watch) {
+    dev->watch = watch;
+}
+
+static status_t show(struct device *dev, bool done, const struct dev_launch *launch) {
+    size_t count = 0;
+    if (!dev->watch)
+        return OK;
+    for (const struct dev_buf *b = dev->buffers; b; b = b->next)
+        count++;
+    struct dev_buf **all = calloc(count + 1, sizeof *all);
+    if (!all)
+        return FAIL(ERR_NOMEM, "no memory to watch a launch");
+    size_t at = count;
+    for (struct dev_buf *b = dev->buffers; b; b = b->next)
+        all[--at] = b;
+    status_t st = dev->watch->step(dev->watch->context, done, launch, all, count);
+    free(all);
+    return st;
+}
+
+/* *entry = what the launch asks for, if it fits; *out = the launch with its cluster. */
+static status_t check_launch(const struct dev_entry **entry, struct dev_launch *out,
+                             const struct dev_launch *launch) {
     const struct dev_entry *e = image_find(launch->image, launch->entry);
     if (!e)
         return FAIL(ERR_USAGE, "the image has no entry '%s'", launch->entry);
     if (launch->arg_count != e->param_count)
         return FAIL(ERR_USAGE, "'%s' takes %zu arguments, %zu were given", e->name, e->param_count,
                     launch->arg_count);
-    TRY(check_shape(e, launch));
-    TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, launch));
-    TRY(check_guards(run, dev, launch));
+    *entry = e;
+    *out = *launch;
+    status_t st = check_shape(e, launch);
+    return st == OK ? choose_cluster(out, e) : st;
+}
+
+status_t device_launch(struct dev_run *run, struct device *dev, const struct dev_launch *launch) {
+    status_t st = OK;
+    const struct dev_entry *e;
+    struct dev_launch complete;
+    *run = (struct dev_run){0};
+    TRY(check_launch(&e, &complete, launch));
+    TRY(show(dev, false, launch));
+    TRY(dev->ops->launch(run, dev->backend, launch->image->module, e, &complete));
+    if (run->completed) {
+        TRY(check_guards(run, dev, launch));
+        TRY(show(dev, true, launch));
+    }
 done:
+    return st;
+}
+
+status_t device_time(double *seconds, struct device *dev, const struct dev_launch *launches,
+                     size_t count, size_t group) {
+    status_t st = OK;
+    if (!dev->ops->time)
+        return FAIL(ERR_UNSUPPORTED, "device %s counts instructions and does not time them",
+                    dev->info.name);
+    if (group == 0 || count % group != 0)
+        return FAIL(ERR_USAGE, "%zu launches in groups of %zu", count, group);
+    const struct dev_entry **entries = calloc(count + 1, sizeof *entries);
+    const struct module **modules = calloc(count + 1, sizeof *modules);
+    struct dev_launch *complete = calloc(count + 1, sizeof *complete);
+    if (!entries || !modules || !complete)
+        TRY(FAIL(ERR_NOMEM, "no memory to time %zu launches", count));
+    for (size_t i = 0; i < count; i++) {
+        TRY(check_launch(&entries[i], &complete[i], &launches[i]));
+        modules[i] = launches[i].image->module;
+    }
+    TRY(dev->ops->time(seconds, dev->backend, modules, entries, complete, count, group));
+done:
+    free(complete);
+    free(entries);
+    free(modules);
     return st;
 }

@@ -7,6 +7,12 @@
  *
  * Every buffer stands between guard bytes and starts poisoned with 0xff (a NaN in every format), on
  * every device: what a kernel leaves unwritten or writes outside is found.
+ *
+ * A cuda device is a child process.  A kernel that faults there, hangs or takes the driver with it
+ * ends the child; the launch reports a fault and does not complete, and the next use starts another
+ * child.  Images stay; buffers can then only be freed, all of them before the next is allocated.
+ * The environment variable ASSAY_LIBCUDA names another driver than libcuda.so.1.
+ *
  * Nothing here exits or prints.  A device is used by one thread at a time; open one per thread.
  */
 #ifndef DEVICE_DEVICE_H
@@ -30,12 +36,20 @@ struct device_options {
     uint64_t insn_budget;       /* warp instructions one launch may execute; 0: 2^34 */
     uint64_t memory_budget;     /* bytes that buffers and launches may hold; 0: 4 GiB */
     unsigned max_faults;        /* fault records kept per launch; 0: 16 */
+    /*
+     * cuda: a launch that is not done after so many seconds, and 1 s for each 100 MB of buffers, is
+     * a hang; after 3 hangs an entry is not launched again.  0: the environment variable
+     * ASSAY_LAUNCH_SECONDS, or 10.
+     */
+    double launch_seconds;
 };
 
 struct device_info {
     char name[64];   /* "cpu", or the GPU's own name */
     char arch[16];   /* "sm_90" */
     char driver[32]; /* driver version; "" on cpu */
+    size_t cache_bytes; /* of the last cache before memory; 0 on cpu */
+    bool timed;         /* the device can time launches: device_time */
 };
 
 /* Open by name.  opt may be NULL.  ERR_USAGE for a name that is no device, ERR_DEVICE, ERR_NOMEM. */
@@ -57,6 +71,8 @@ struct dev_entry {
     const struct dev_param *params;
     size_t static_shared;   /* bytes of shared memory declared in the entry */
     unsigned max_threads;   /* .maxntid / .reqntid product; 0: not declared */
+    unsigned cluster[3];    /* .reqnctapercluster: blocks of a cluster; 0: not declared */
+    bool needs_cluster;     /* .explicitcluster: a launch has to name its cluster */
     unsigned ambiguous;     /* mul feeding an add, both without a rounding suffix: bits not fixed */
     unsigned ambiguous_line; /* PTX line of the first such pair */
 };
@@ -68,7 +84,7 @@ struct dev_entry {
  */
 MUST_CHECK status_t device_load(struct dev_image **out, struct device *dev, const char *label,
                                 const void *text, size_t size);
-void image_unload(struct dev_image *image);
+void image_unload(struct dev_image *image); /* NULL is fine */
 size_t image_entry_count(const struct dev_image *image);
 const struct dev_entry *image_entry(const struct dev_image *image, size_t i);
 const struct dev_entry *image_find(const struct dev_image *image, const char *name); /* or NULL */
@@ -77,7 +93,7 @@ const struct dev_entry *image_find(const struct dev_image *image, const char *na
 
 /* size may be 0.  The contents are poison (0xff) and count as never written. */
 MUST_CHECK status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size);
-void buffer_free(struct dev_buf *buf);
+void buffer_free(struct dev_buf *buf); /* NULL is fine */
 size_t buffer_size(const struct dev_buf *buf);
 uint64_t buffer_address(const struct dev_buf *buf); /* what a kernel gets as its pointer */
 MUST_CHECK status_t buffer_write(struct dev_buf *buf, const void *src, size_t size); /* from byte 0 */
@@ -94,13 +110,13 @@ enum dev_fault_kind {
     FAULT_MISALIGNED,
     FAULT_UNWRITTEN,      /* a read of memory that nothing wrote */
     FAULT_RACE,           /* two threads, one writes, no barrier between */
-    FAULT_DIVERGENT_BARRIER, /* threads of a block wait at barriers that cannot complete */
+    FAULT_DIVERGENT_BARRIER, /* threads wait at barriers that cannot complete, or misuse one */
     FAULT_BAD_SHUFFLE,    /* a lane outside the member mask, or not there, is read or named */
     FAULT_INSN_BUDGET,    /* the launch ran past its instruction budget */
     FAULT_TRAP,           /* the kernel executed trap */
     FAULT_GUARD,          /* a buffer's guard bytes changed (found after the launch) */
     FAULT_INPUT,          /* the kernel changed one of its inputs (found after the last launch) */
-    FAULT_DEVICE,         /* anything else that the device reported */
+    FAULT_DEVICE,         /* anything else that the device reported; a hang, a crashed driver (cuda) */
 };
 
 const char *dev_fault_name(enum dev_fault_kind kind); /* "out of bounds" */
@@ -123,12 +139,19 @@ struct dev_events {
     uint64_t subnormal_flushed; /* a non-zero operand or result became zero by ftz */
 };
 
+#define DEV_MAX_CLUSTER 16
+
 /* One launch.  args[i] points to params[i].size bytes. */
 struct dev_launch {
     const struct dev_image *image;
     const char *entry;
     unsigned grid[3], block[3];
     size_t dynamic_shared; /* bytes */
+    /*
+     * Blocks of a thread-block cluster (sm_90 and later), at most DEV_MAX_CLUSTER; the grid is a
+     * multiple of it.  All 0: what the entry declares, else 1.
+     */
+    unsigned cluster[3];
     const void *const *args;
     size_t arg_count;
     /*
@@ -154,9 +177,33 @@ struct dev_run {
 /*
  * Run one launch to its end.  A fault of the kernel is no failure of this function: it is in *run.
  * ERR_USAGE when the launch does not fit the entry (argument count or size, grid or block 0 or over
- * the target's limits, shared memory over 227 KiB); ERR_NOMEM; ERR_DEVICE.
+ * the target's limits, shared memory over 227 KiB, a cluster that does not divide the grid); ERR_NOMEM; ERR_DEVICE.
  */
 MUST_CHECK status_t device_launch(struct dev_run *run, struct device *dev,
                                   const struct dev_launch *launch);
+
+/*
+ * Run count launches back to back and time them in groups of `group` (count is a multiple of it):
+ * seconds[k] is the device time from the first launch of group k to the end of its last.  All are
+ * queued before the first one is waited for, so that the host's work does not show.  Nothing is
+ * looked at in between, guards neither: run each launch through device_launch before.
+ * ERR_USAGE as there; ERR_UNSUPPORTED on a device that is not timed; ERR_DEVICE, also for a fault.
+ */
+MUST_CHECK status_t device_time(double *seconds, struct device *dev,
+                                const struct dev_launch *launches, size_t count, size_t group);
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+/*
+ * Called before each launch of the device (done = false) and after one that completed (done = true),
+ * with the buffers that live, oldest first.  What it returns but OK ends device_launch.
+ */
+struct dev_watch {
+    status_t (*step)(void *context, bool done, const struct dev_launch *launch,
+                     struct dev_buf *const *buffers, size_t count);
+    void *context;
+};
+
+void device_watch(struct device *dev, const struct dev_watch *watch); /* NULL: no more */
 
 #endif

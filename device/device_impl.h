@@ -31,11 +31,17 @@ struct backend_ops {
     /* Host copies; they may cover guards.  write marks what it covers as written. */
     status_t (*write)(struct backend *b, uint64_t address, const void *src, size_t size);
     status_t (*read)(void *dst, struct backend *b, uint64_t address, size_t size);
+    /* As a write of `size` times the same byte. */
+    status_t (*set)(struct backend *b, uint64_t address, uint8_t byte, size_t size);
     status_t (*launch)(struct dev_run *run, struct backend *b, const struct module *m,
                        const struct dev_entry *entry, const struct dev_launch *launch);
+    /* device_time; entries[i] is launches[i]'s.  NULL: not timed. */
+    status_t (*time)(double *seconds, struct backend *b, const struct module *const *modules,
+                     const struct dev_entry *const *entries, const struct dev_launch *launches,
+                     size_t count, size_t group);
 };
 
 extern const struct backend_ops backend_cpu;  /* device/ptx/cpu.c */
-extern const struct backend_ops backend_cuda; /* device/cuda.c */
+extern const struct backend_ops backend_cuda; /* device/proxy.c */
 
 #endif

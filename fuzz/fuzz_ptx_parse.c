@@ -12,6 +12,13 @@ FUZZ_FAIL(silent_refusal)    /* an error without a message */
 FUZZ_FAIL(dangling_operand)  /* an operand that names nothing */
 FUZZ_FAIL(not_deterministic) /* a second parse gave something else */
 
+static bool table_is_whole(const struct ptx_table *t, const struct ptx_func *f) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->targets ? t->targets[i] >= f->insn_count : !t->funcs[i])
+            return false;
+    return true;
+}
+
 static bool operand_is_whole(const struct ptx_operand *o, const struct ptx_func *f) {
     switch (o->kind) {
     case OPND_REG:
@@ -26,6 +33,10 @@ static bool operand_is_whole(const struct ptx_operand *o, const struct ptx_func 
         return o->target < f->insn_count;
     case OPND_SREG:
         return o->sreg < SREG_COUNT;
+    case OPND_FUNC:
+        return o->func && o->func->is_func;
+    case OPND_TABLE:
+        return o->table && table_is_whole(o->table, f);
     case OPND_IMM:
     case OPND_SINK:
         return true;
@@ -58,6 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     for (size_t i = 0; i < module->func_count; i++)
         check_func(&module->funcs[i]);
+    for (size_t i = 0; i < module->callee_count; i++)
+        check_func(module->callees[i]);
     if (ptx_module_parse(&again, "fuzz.ptx", (const char *)data, size) != OK ||
         again->func_count != module->func_count || again->var_count != module->var_count)
         fuzz_fail_not_deterministic();

@@ -69,11 +69,12 @@ static void lab_close(void) {
     oracle_thread_done();
 }
 
-/* Load the kernels that match, those with a planted fault or those without. */
+/* Load the kernels of a matrix that match, those with a planted fault or those without. */
 static void load_kernels(const char *glob, bool faulty) {
     for (size_t i = 0; i < catalogue_count(lab.catalogue) && lab.count < MAX_KERNELS; i++) {
         const struct kernel *kernel = catalogue_kernel(lab.catalogue, i);
-        if ((kernel->fault != NULL) == faulty && fnmatch(glob, kernel->name, 0) == 0)
+        if (op_is_matrix(kernel->op) && case_permutes(kernel) &&
+            (kernel->fault != NULL) == faulty && fnmatch(glob, kernel->name, 0) == 0)
             check(kernel_load(&lab.kernels[lab.count++], lab.device, kernel));
     }
 }

@@ -1,49 +1,107 @@
 /* gate/case.c - cases made, named and cleared. */
-#include "gate/case.h"
+#include "gate/case_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/size.h"
 #include "gate/npy.h"
 
-/* out->x for out->dims and out->dtype; at least one byte, so that NULL always means no memory. */
-static status_t alloc_data(struct test_case *out) {
-    size_t count, bytes;
-    if (!size_mul(&count, out->dims.rows, out->dims.cols) ||
-        !size_mul(&bytes, count, dtype_size(out->dtype)) || bytes > CASE_MAX_BYTES)
-        return FAIL(ERR_USAGE, "shape %zux%zu: a case holds at most %zu MiB", out->dims.rows,
-                    out->dims.cols, CASE_MAX_BYTES >> 20);
-    out->x = malloc(bytes ? bytes : 1);
+/* At least one byte, so that NULL always means no memory. */
+status_t case_begin(struct test_case *out, const struct kernel *kernel, struct case_dims dims) {
+    char shape[SHAPE_SIZE];
+    struct tensor_block block;
+    status_t st = OK;
+    *out = (struct test_case){.op = kernel->op, .dtype = kernel->in, .dims = dims};
+    dims_shape(shape, sizeof shape, kernel->op->dims, &dims);
+    if (kernel->detail || !op_is_matrix(kernel->op)) /* else it is of_matrix's */
+        TRY(kernel_options(&out->options, kernel, dims));
+    if (kernel_inputs(&block, kernel, dims, NULL) != OK || block.bytes > CASE_MAX_BYTES)
+        TRY(FAIL(ERR_USAGE, "shape %s: a case holds at most %zu MiB", shape, CASE_MAX_BYTES >> 20));
+    out->x = malloc(block.bytes ? block.bytes : 1);
     if (!out->x)
-        return FAIL(ERR_NOMEM, "no memory for a case of %zux%zu (%zu bytes)", out->dims.rows,
-                    out->dims.cols, bytes);
+        TRY(FAIL(ERR_NOMEM, "no memory for a case of %s (%zu bytes)", shape, block.bytes));
+    TRY(kernel_inputs(&block, kernel, dims, out->x));
+    memcpy(out->in, block.tensors, sizeof out->in);
+done:
+    return st;
+}
+
+/* A kernel of nothing but a matrix's format. */
+static struct kernel of_matrix(const struct dtype *dt) {
+    return (struct kernel){.op = &ops[0], .in = dt, .out = dt, .acc = dt};
+}
+
+struct op_case case_for_op(const struct test_case *c, enum empty_row empty_row) {
+    struct op_case out = {.dims = c->dims, .options = c->options, .empty_row = empty_row};
+    memcpy(out.in, c->in, sizeof out.in);
+    return out;
+}
+
+size_t case_work(const struct test_case *c) {
+    size_t elements = 0;
+    for (size_t i = 0; i < OP_MAX_INPUTS; i++)
+        elements += c->in[i].count;
+    return elements;
+}
+
+bool case_same(const struct kernel *a, const struct kernel *b) {
+    if (a->op != b->op || a->in != b->in || a->empty_row != b->empty_row)
+        return false;
+    for (size_t i = 1; i < OP_MAX_INPUTS; i++)
+        if (a->more_in[i] != b->more_in[i])
+            return false;
+    return kernel_same_options(a, b);
+}
+
+bool case_permutes(const struct kernel *kernel) {
+    struct op_options options = {0};
+    if (!kernel->op->spread || kernel->more_in[1])
+        return false;
+    struct case_dims dims = {.rows = 1, .cols = 1};
+    return !kernel->detail || (kernel_options(&options, kernel, dims) == OK && !options.causal);
+}
+
+/* The first input, row by row. */
+static status_t fill_rows(struct test_case *c, const struct fill *fill, uint64_t seed) {
+    size_t rows, cols;
+    struct tensor *x = &c->in[0];
+    if (!fill->row || !op_unit_count(&rows, c->op, &c->dims) || rows == 0)
+        return OK;
+    cols = x->count / rows;
+    uint32_t *bits = malloc((cols ? cols : 1) * sizeof *bits);
+    if (!bits)
+        return FAIL(ERR_NOMEM, "no memory for a row of %zu columns", cols);
+    for (size_t row = 0; row < rows; row++) {
+        fill->row(bits, c->dtype, row, (struct case_dims){.rows = rows, .cols = cols}, seed);
+        for (size_t j = 0; j < cols; j++)
+            dtype_store(c->dtype, x->data, row * cols + j, bits[j]);
+    }
+    free(bits);
     return OK;
 }
 
-static size_t row_bytes(const struct test_case *c) {
-    return c->dims.cols * dtype_size(c->dtype);
+status_t case_make(struct test_case *out, const struct fill *fill, const struct kernel *kernel,
+                   struct case_dims dims, uint64_t seed) {
+    status_t st = OK;
+    TRY(case_begin(out, kernel, dims));
+    out->fill = fill;
+    out->seed = seed;
+    TRY(fill_rows(out, fill, seed));
+    const struct op_case c = case_for_op(out, EMPTY_NAN);
+    fill_others(out->op, &c, seed);
+    if (fill->others)
+        fill->others(&c, seed);
+done:
+    if (st != OK)
+        case_clear(out);
+    return st;
 }
 
 status_t case_from_fill(struct test_case *out, const struct fill *fill, const struct dtype *dt,
                         struct case_dims dims, uint64_t seed) {
-    *out = (struct test_case){.dtype = dt, .dims = dims, .fill = fill, .seed = seed};
-    status_t st = alloc_data(out);
-    if (st != OK)
-        return st;
-    uint32_t *bits = malloc((dims.cols ? dims.cols : 1) * sizeof *bits);
-    if (!bits) {
-        case_clear(out);
-        return FAIL(ERR_NOMEM, "no memory for a row of %zu columns", dims.cols);
-    }
-    for (size_t row = 0; row < dims.rows; row++) {
-        fill->row(bits, dt, row, dims, seed);
-        for (size_t j = 0; j < dims.cols; j++)
-            dtype_store(dt, out->x, row * dims.cols + j, bits[j]);
-    }
-    free(bits);
-    return OK;
+    const struct kernel kernel = of_matrix(dt);
+    return case_make(out, fill, &kernel, dims, seed);
 }
 
 /* The rows [first, first + *count) must be there; *count = 0 becomes what is left. */
@@ -58,23 +116,28 @@ static status_t check_rows(const struct npy *npy, const char *path, size_t first
     return OK;
 }
 
-status_t case_from_npy(struct test_case *out, const char *path, const struct dtype *dt,
+status_t case_from_npy(struct test_case *out, const char *path, const struct kernel *kernel,
                        size_t first, size_t count) {
-    *out = (struct test_case){.dtype = dt, .first_row = first};
+    *out = (struct test_case){0};
     struct npy npy = {0};
     status_t st = OK;
+    if (kernel->op->dims[1] != DIM_COLS || kernel->op->dims[2] != DIM_NONE)
+        return FAIL(ERR_UNSUPPORTED, "%s: the input of op %s is no matrix", path, kernel->op->name);
     TRY(npy_read(&npy, path));
-    if (npy_misfit(&npy, dt))
-        TRY(FAIL(ERR_UNSUPPORTED, "%s: %s", path, npy_misfit(&npy, dt)));
+    if (npy_misfit(&npy, kernel->in))
+        TRY(FAIL(ERR_UNSUPPORTED, "%s: %s", path, npy_misfit(&npy, kernel->in)));
     TRY(check_rows(&npy, path, first, &count));
-    out->dims = (struct case_dims){count, npy.cols};
+    TRY(case_begin(out, kernel, (struct case_dims){.rows = count, .cols = npy.cols}));
+    out->first_row = first;
     out->part = count != npy.rows;
     out->path = strdup(path);
     if (!out->path)
         TRY(FAIL(ERR_NOMEM, "no memory for a path"));
-    TRY(alloc_data(out));
     for (size_t i = 0; i < count * npy.cols; i++)
-        dtype_store(dt, out->x, i, npy_datum(&npy, dt, first * npy.cols + i));
+        dtype_store(kernel->in, out->in[0].data, i,
+                    npy_datum(&npy, kernel->in, first * npy.cols + i));
+    const struct op_case c = case_for_op(out, EMPTY_NAN);
+    fill_others(out->op, &c, 1);
 done:
     npy_clear(&npy);
     if (st != OK)
@@ -84,21 +147,20 @@ done:
 
 status_t case_from_data(struct test_case *out, const void *x, const struct dtype *dt,
                         struct case_dims dims) {
-    *out = (struct test_case){.dtype = dt, .dims = dims};
-    status_t st = alloc_data(out);
+    const struct kernel kernel = of_matrix(dt);
+    status_t st = case_begin(out, &kernel, dims);
     if (st == OK)
-        memcpy(out->x, x, dims.rows * row_bytes(out));
+        memcpy(out->x, x, dims.rows * dims.cols * dtype_size(dt));
+    else
+        case_clear(out);
     return st;
 }
 
 void case_clear(struct test_case *c) {
     free(c->x);
     free(c->path);
+    free(c->line);
     *c = (struct test_case){0};
-}
-
-void case_row(double *x, const struct test_case *c, size_t row) {
-    dtype_row(x, c->dtype, c->x, row * c->dims.cols, c->dims.cols);
 }
 
 /* A word as the shell reads it back. */
@@ -129,8 +191,12 @@ void shell_word(char *out, size_t size, const char *word) {
 
 void case_line(char *out, size_t size, const struct test_case *c) {
     if (c->fill) {
-        snprintf(out, size, "--fill %s --shape %zux%zu --seed %llu", c->fill->name, c->dims.rows,
-                 c->dims.cols, (unsigned long long)c->seed);
+        char shape[SHAPE_SIZE];
+        dims_shape(shape, sizeof shape, c->op->dims, &c->dims);
+        snprintf(out, size, "--fill %s --shape %s --seed %llu", c->fill->name, shape,
+                 (unsigned long long)c->seed);
+    } else if (c->line) {
+        snprintf(out, size, "%s", c->line);
     } else if (c->path) {
         char path[CASE_LINE_SIZE];
         shell_word(path, sizeof path, c->path);

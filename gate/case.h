@@ -20,31 +20,62 @@
 #define CASE_LINE_SIZE 512
 
 struct test_case {
-    const struct dtype *dtype;
+    const struct op *op;       /* whose inputs these are */
+    const struct dtype *dtype; /* of the first input */
     struct case_dims dims;
-    void *x;                 /* rows x cols data of dtype; owned */
-    const struct fill *fill; /* NULL: not from a fill */
+    struct op_options options;
+    void *x;                         /* the block of inputs (kernels/catalogue.h); owned */
+    struct tensor in[OP_MAX_INPUTS]; /* its tensors, in the order of op->inputs */
+    const struct fill *fill;         /* NULL: not from a fill */
     uint64_t seed;
     char *path;       /* the file; NULL: not from a file; owned */
     size_t first_row; /* rows taken from the file start here */
     bool part;        /* not all rows of the file */
+    char *line;       /* from several files: the options that name them; else NULL; owned */
 };
 
-MUST_CHECK status_t case_from_fill(struct test_case *out, const struct fill *fill,
-                                   const struct dtype *dt, struct case_dims dims, uint64_t seed);
+/* A file for one of an op's inputs. */
+struct case_file {
+    const char *name, *path; /* "q", "q.npy" */
+};
+
+/* For a kernel: its op's inputs with its types, and its options at these dimensions. */
+MUST_CHECK status_t case_make(struct test_case *out, const struct fill *fill,
+                              const struct kernel *kernel, struct case_dims dims, uint64_t seed);
 /*
- * From a 2-d .npy (gate/npy.h) that fits dt; rows [first, first + count), count 0: to the end.
+ * The first input from a 2-d .npy (gate/npy.h) that fits; rows [first, first + count), count 0: to
+ * the end.  Other inputs are as fill_others makes them for seed 1.
  * ERR_UNSUPPORTED for another dtype, ERR_USAGE for rows that the file does not have.
  */
-MUST_CHECK status_t case_from_npy(struct test_case *out, const char *path, const struct dtype *dt,
-                                  size_t first, size_t count);
-/* From data in memory (copied): what the fuzzer and the order check make. */
+MUST_CHECK status_t case_from_npy(struct test_case *out, const char *path,
+                                  const struct kernel *kernel, size_t first, size_t count);
+/*
+ * Inputs by name from .npy files, each with its tensor's dimensions; `dims` has those that no file
+ * tells (0: not known).  Tensors without a file are as fill_others makes them for seed 1, but the
+ * first, and k and v, must be there.  ERR_USAGE for names, shapes and dimensions that do not go
+ * together; ERR_UNSUPPORTED for another element type.
+ */
+MUST_CHECK status_t case_from_files(struct test_case *out, const struct kernel *kernel,
+                                    const struct case_file *files, size_t count,
+                                    struct case_dims dims);
+/* A matrix of format dt, from a fill or from data in memory (copied), for the ops of one. */
+MUST_CHECK status_t case_from_fill(struct test_case *out, const struct fill *fill,
+                                   const struct dtype *dt, struct case_dims dims, uint64_t seed);
 MUST_CHECK status_t case_from_data(struct test_case *out, const void *x, const struct dtype *dt,
                                    struct case_dims dims);
 void case_clear(struct test_case *c); /* safe on a zeroed struct, and twice */
 
-/* Row `row` as exact values: x[0 .. cols-1]. */
-void case_row(double *x, const struct test_case *c, size_t row);
+/* The case as an op sees it; it is to outlive what is returned. */
+struct op_case case_for_op(const struct test_case *c, enum empty_row empty_row);
+
+/* How much there is to compute, for an instruction budget: elements of inputs and outputs. */
+size_t case_work(const struct test_case *c);
+
+/* May the entries of a row change places?  Not where a mask or another input goes with them. */
+bool case_permutes(const struct kernel *kernel);
+
+/* Do these two kernels take the same cases, with the same truth? */
+bool case_same(const struct kernel *a, const struct kernel *b);
 
 /*
  * The options that rerun this case: "--fill cancel --shape 4x33 --seed 17", "-i x=PATH" or

@@ -19,7 +19,11 @@ status_t file_sha256(char digest[static DIGEST_SIZE], const char *path) {
 }
 
 void text_sha256(char digest[static DIGEST_SIZE], const char *text) {
-    SHA256Data((const uint8_t *)text, strlen(text), digest);
+    data_sha256(digest, text, strlen(text));
+}
+
+void data_sha256(char digest[static DIGEST_SIZE], const void *data, size_t size) {
+    SHA256Data(data, size, digest);
 }
 
 const char *file_shorten(const char *path) {

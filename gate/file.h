@@ -9,9 +9,10 @@
 
 #define DIGEST_SIZE 65 /* 64 hex digits and NUL */
 
-/* SHA-256 of a file's content and of a string, in lower-case hex.  ERR_IO. */
+/* SHA-256 of a file's content, of a string and of data, in lower-case hex.  ERR_IO. */
 MUST_CHECK status_t file_sha256(char digest[static DIGEST_SIZE], const char *path);
 void text_sha256(char digest[static DIGEST_SIZE], const char *text);
+void data_sha256(char digest[static DIGEST_SIZE], const void *data, size_t size);
 
 /* `path` as seen from the current folder if it lies below it, else `path` itself. */
 const char *file_shorten(const char *path);

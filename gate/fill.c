@@ -1,5 +1,5 @@
 /*
- * gate/fill.c - the fills.
+ * gate/fill.c - the fills of a matrix.
  *
  * Every fill has a few variants; row + seed picks one, so the rows of a case show them all and a
  * case of one row shows another one under another seed.
@@ -9,98 +9,14 @@
  */
 #include "gate/fill.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
-
-#define LN2 0x1.62e42fefa39efp-1 /* RN53(log 2) */
-
-/* One row while it is being written. */
-struct line {
-    uint32_t *bits;
-    const struct dtype *dt;
-    size_t cols;
-    uint64_t variant;
-    struct rng rng;
-};
-
-static struct line line_begin(uint32_t *bits, const struct dtype *dt, size_t row,
-                              struct case_dims dims, uint64_t seed) {
-    struct rng mix = rng_from_seed(seed);
-    return (struct line){
-        .bits = bits,
-        .dt = dt,
-        .cols = dims.cols,
-        .variant = row + seed,
-        .rng = rng_from_seed(rng_u64(&mix) + row * 0xd1342543de82ef95u),
-    };
-}
-
-/* x_j = v rounded into the format; a finite v stays finite. */
-static void put(struct line *l, size_t j, double v) {
-    double max = dtype_max(l->dt);
-    if (isfinite(v) && fabs(v) > max)
-        v = copysign(max, v);
-    l->bits[j] = dtype_from_double(l->dt, v, ROUND_NEAREST);
-}
-
-static double uniform(struct line *l, double from, double to) {
-    return from + (to - from) * rng_unit(&l->rng);
-}
-
-/* Nearly N(0, 1): the sum of twelve uniforms less 6 has variance 1 and needs only additions. */
-static double normal(struct line *l) {
-    double sum = -6;
-    for (int i = 0; i < 12; i++)
-        sum += rng_unit(&l->rng);
-    return sum;
-}
-
-static size_t below(struct line *l, size_t bound) {
-    return (size_t)rng_below(&l->rng, bound);
-}
-
-static double pick(struct line *l, const double *from, size_t count) {
-    return from[below(l, count)];
-}
-#define PICK(l, array) pick((l), (array), sizeof(array) / sizeof(array)[0])
-
-static double random_sign(struct line *l) {
-    return rng_u64(&l->rng) >> 63 ? -1 : 1;
-}
-
-/* A random significand in [1, 2) in one of `count` binades from 2^from upwards. */
-static double in_binades(struct line *l, int from, size_t count) {
-    double significand = uniform(l, 1, 2);
-    return ldexp(significand, from + (int)below(l, count));
-}
-
-/* A power of two for which kernels are cut up: float4, warp, block. */
-static size_t random_tile(struct line *l) {
-    static const size_t tiles[] = {4, 32, 128, 256};
-    return tiles[below(l, sizeof tiles / sizeof tiles[0])];
-}
-
-static void swap(struct line *l, size_t i, size_t j) {
-    uint32_t t = l->bits[i];
-    l->bits[i] = l->bits[j];
-    l->bits[j] = t;
-}
-
-static void shuffle(struct line *l) {
-    for (size_t i = l->cols; i > 1; i--)
-        swap(l, i - 1, below(l, i));
-}
+#include "gate/fill_impl.h"
 
 /* ---- the fills ------------------------------------------------------------------------------- */
 
-#define ROW_ARGS \
-    uint32_t *bits, const struct dtype *dt, size_t row, struct case_dims dims, uint64_t seed
-#define LINE_BEGIN line_begin(bits, dt, row, dims, seed)
-
-static void row_normal(ROW_ARGS) {
+void row_normal(ROW_ARGS) {
     struct line l = LINE_BEGIN;
     static const double scales[] = {1, 4, 16};
     double scale = scales[l.variant % 3];
@@ -108,7 +24,7 @@ static void row_normal(ROW_ARGS) {
         put(&l, j, scale * normal(&l));
 }
 
-static void row_huge(ROW_ARGS) {
+void row_huge(ROW_ARGS) {
     struct line l = LINE_BEGIN;
     static const double centres[] = {1e4, 2e4, 3e4};
     static const double sentinels[] = {1.5e4, 6e4, 1e5, 1e30, 1.7e38};
@@ -210,7 +126,7 @@ static void row_alpha_underflow(ROW_ARGS) {
     }
 }
 
-static void row_mixed_signs(ROW_ARGS) {
+void row_mixed_signs(ROW_ARGS) {
     struct line l = LINE_BEGIN;
     switch (l.variant % 3) {
     case 0:
@@ -270,7 +186,7 @@ static void row_ties(ROW_ARGS) {
     }
 }
 
-static void row_subnormal(ROW_ARGS) {
+void row_subnormal(ROW_ARGS) {
     struct line l = LINE_BEGIN;
     double min_normal = dtype_min_normal(dt);
     /* exp(x) is subnormal for x between these two */
@@ -307,7 +223,7 @@ static void row_near_overflow(ROW_ARGS) {
         bits[j] = dtype_from_double(dt, sign * limit * uniform(&l, 0.875, 1), ROUND_ZERO);
 }
 
-static void row_plus_inf(ROW_ARGS) {
+void row_plus_inf(ROW_ARGS) {
     struct line l = LINE_BEGIN;
     for (size_t j = 0; j < l.cols; j++)
         put(&l, j, 4 * normal(&l));
@@ -324,7 +240,7 @@ static void row_plus_inf(ROW_ARGS) {
             }
 }
 
-static void row_one_nan(ROW_ARGS) {
+void row_one_nan(ROW_ARGS) {
     struct line l = LINE_BEGIN;
     for (size_t j = 0; j < l.cols; j++) /* variant 2: beside -Inf only */
         put(&l, j, l.variant % 3 == 2 ? -INFINITY : 4 * normal(&l));
@@ -430,13 +346,24 @@ const struct fill fills[] = {
      "Every partial sum is exact in every order: a sum has tolerance 0.", row_exact_int, true},
     {"tail_lengths", "32 (or -8) behind the last multiple of 4, 32, 128 or 256, else 0 (or -40)",
      "A tail dropped, read twice or padded with the wrong identity.", row_tail_lengths, false},
-    {NULL, NULL, NULL, NULL, false},
+    {NULL},
 };
 /* clang-format on */
 
-const struct fill *fill_find(const char *name) {
-    for (const struct fill *f = fills; f->name; f++)
+const struct fill *fills_of(const struct op *op) {
+    return strcmp(op->name, "rope") == 0        ? rope_fills
+           : strcmp(op->name, "attention") == 0 ? attention_fills
+           : strstr(op->name, "norm") != NULL   ? norm_fills
+                                                : fills;
+}
+
+const struct fill *fill_of(const struct op *op, const char *name) {
+    for (const struct fill *f = fills_of(op); f->name; f++)
         if (strcmp(f->name, name) == 0)
             return f;
     return NULL;
+}
+
+const struct fill *fill_find(const char *name) {
+    return fill_of(&ops[0], name);
 }

@@ -17,8 +17,10 @@ static bool path_of(char *out, size_t size, const char *dir) {
     return snprintf(out, size, "%s/journal.jsonl", dir) < (int)size;
 }
 
-static void name_of(char *out, size_t size, const char *key, const char *line) {
-    snprintf(out, size, "%s %s", key, line);
+#define RECORD_SIZE (DIGEST_SIZE + JOURNAL_NAME_SIZE)
+
+static void record_key(char out[static RECORD_SIZE], const char *key, const char *name) {
+    snprintf(out, RECORD_SIZE, "%s %s", key, name);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -27,7 +29,7 @@ static void name_of(char *out, size_t size, const char *key, const char *line) {
 static json_t *json_of_outcome(const struct outcome *o) {
     const struct judgement *j = &o->judgement;
     const struct worst *w = &j->worst;
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I, s:o}",
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:I, s:o}",
                      "verdict", (int)j->verdict,
                      "reason", j->reason,
                      "max_ulp", json_of_double(j->max_ulp),
@@ -35,6 +37,7 @@ static json_t *json_of_outcome(const struct outcome *o) {
                      "max_rho", json_of_double(j->max_rho),
                      "known", (int)w->known,
                      "per_row", (int)w->per_row,
+                     "output", (json_int_t)w->output,
                      "row", (json_int_t)w->row,
                      "col", (json_int_t)w->col,
                      "got", (json_int_t)w->got,
@@ -53,13 +56,13 @@ static bool json_to_outcome(struct outcome *out, const json_t *json) {
     struct judgement *j = &o.judgement;
     int verdict, known, per_row, saw;
     const char *reason;
-    json_int_t row, col, got, compared;
+    json_int_t output, row, col, got, compared;
     json_t *ulp, *rel, *rho, *lo, *hi, *budget, *events, *tally;
     if (json_unpack((json_t *)json,
-                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:b, "
-                    "s:I, s:o}",
+                    "{s:i, s:s, s:o, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+                    "s:b, s:I, s:o}",
                     "verdict", &verdict, "reason", &reason, "max_ulp", &ulp, "max_rel", &rel,
-                    "max_rho", &rho, "known", &known, "per_row", &per_row, "row", &row, "col", &col,
+                    "max_rho", &rho, "known", &known, "per_row", &per_row, "output", &output, "row", &row, "col", &col,
                     "got", &got, "lo", &lo, "hi", &hi, "budget", &budget, "events", &events, "saw",
                     &saw, "compared", &compared, "oracle", &tally) != 0)
         return false;
@@ -73,6 +76,9 @@ static bool json_to_outcome(struct outcome *out, const json_t *json) {
     snprintf(j->reason, sizeof j->reason, "%s", reason);
     j->worst.known = known;
     j->worst.per_row = per_row;
+    if (output < 0 || output >= OP_MAX_OUTPUTS)
+        return false;
+    j->worst.output = (size_t)output;
     j->worst.row = (size_t)row;
     j->worst.col = (size_t)col;
     j->worst.got = (uint32_t)got;
@@ -152,18 +158,26 @@ done:
     return st;
 }
 
-bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *line) {
-    char name[DIGEST_SIZE + CASE_LINE_SIZE];
-    name_of(name, sizeof name, key, line);
-    const json_t *record = json_object_get(j->records, name);
+void journal_name(char name[static JOURNAL_NAME_SIZE], const struct test_case *c,
+                  const char *line) {
+    char digest[DIGEST_SIZE] = "";
+    if (c->path)
+        data_sha256(digest, c->x, c->dims.rows * c->dims.cols * dtype_size(c->dtype));
+    snprintf(name, JOURNAL_NAME_SIZE, "%s%s%s", digest, c->path ? " " : "", line);
+}
+
+bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *name) {
+    char record_name[RECORD_SIZE];
+    record_key(record_name, key, name);
+    const json_t *record = json_object_get(j->records, record_name);
     return record && json_to_outcome(out, record);
 }
 
-status_t journal_add(struct journal *j, const char *key, const char *line,
+status_t journal_add(struct journal *j, const char *key, const char *name,
                      const struct outcome *o) {
-    char name[DIGEST_SIZE + CASE_LINE_SIZE];
-    name_of(name, sizeof name, key, line);
-    json_t *record = json_pack("{s:s, s:o}", "key", name, "outcome", json_of_outcome(o));
+    char record_name[RECORD_SIZE];
+    record_key(record_name, key, name);
+    json_t *record = json_pack("{s:s, s:o}", "key", record_name, "outcome", json_of_outcome(o));
     if (!record)
         return FAIL(ERR_NOMEM, "no memory for a record");
     int rc = json_dumpf(record, j->file, JSON_COMPACT);

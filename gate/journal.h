@@ -2,7 +2,8 @@
  * gate/journal.h - outcomes kept on disk while a gate runs, so that a killed run can go on.
  *
  * One line of JSON per (kernel, case), written as soon as it is known.  A record is found again only
- * under the same key: the digest of the kernel's image and manifest, the program and the device.
+ * under the same key: the digest of the kernel's image and manifest, the program and the device, and
+ * the case's name.
  * Not for several threads at once; gate/run.c holds a lock.
  */
 #ifndef GATE_JOURNAL_H
@@ -21,8 +22,15 @@ MUST_CHECK status_t journal_key(char key[static DIGEST_SIZE], const struct kerne
                                 const char *image_sha256, const struct device_info *device,
                                 const struct device_info *twin);
 
-bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *line);
-MUST_CHECK status_t journal_add(struct journal *j, const char *key, const char *line,
+/*
+ * A case's name among a kernel's outcomes: the line that reruns its check, and for a case from a file
+ * the digest of the data in front, for a path does not say what the file held.
+ */
+#define JOURNAL_NAME_SIZE (DIGEST_SIZE + CASE_LINE_SIZE)
+void journal_name(char name[static JOURNAL_NAME_SIZE], const struct test_case *c, const char *line);
+
+bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *name);
+MUST_CHECK status_t journal_add(struct journal *j, const char *key, const char *name,
                                 const struct outcome *o);
 
 /* Remove DIR's journal: the run is over and its reports are written. */

@@ -34,23 +34,27 @@ static void *new_array(size_t count, size_t size) {
     return size_mul(&bytes, count, size) ? malloc(bytes ? bytes : 1) : NULL;
 }
 
-static status_t result_count(size_t *out, const struct op *op, struct case_dims dims) {
-    if (size_mul(out, dims.rows, results_per_row(op, dims)))
+static status_t count_results(struct truth *t) {
+    t->step = results_per_row(t->op, t->c->dims);
+    if (op_unit_count(&t->units, t->op, &t->c->dims) && size_mul(&t->count, t->units, t->step))
         return OK;
-    return FAIL(ERR_USAGE, "shape %zux%zu is larger than any memory", dims.rows, dims.cols);
+    char shape[SHAPE_SIZE];
+    dims_shape(shape, sizeof shape, t->op->dims, &t->c->dims);
+    return FAIL(ERR_USAGE, "shape %s is larger than any memory", shape);
 }
 
 status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                     enum empty_row empty_row) {
-    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row};
+    *out = (struct truth){.op = op, .c = c, .empty_row = empty_row, .arch = DEFAULT_ARCH};
+    const struct op_case oc = case_for_op(c, empty_row);
     status_t st = OK;
-    TRY(result_count(&out->count, op, c->dims));
-    out->x = new_array(c->dims.cols, sizeof *out->x);
+    TRY(count_results(out));
+    TRY(op_unit_init(&out->unit, op, &oc));
     out->want = new_array(out->count, sizeof *out->want);
-    out->tier = new_array(c->dims.rows, 1);
-    if (!out->x || !out->want || !out->tier)
-        TRY(FAIL(ERR_NOMEM, "no memory for the truth of %zux%zu", c->dims.rows, c->dims.cols));
-    memset(out->tier, TIER_COUNT, c->dims.rows);
+    out->tier = new_array(out->units, 1);
+    if (!out->want || !out->tier)
+        TRY(FAIL(ERR_NOMEM, "no memory for the truth of %zu results", out->count));
+    memset(out->tier, TIER_COUNT, out->units);
 done:
     if (st != OK)
         truth_clear(out);
@@ -60,18 +64,16 @@ done:
 status_t truth_row(struct truth *t, size_t row) {
     if (t->tier[row] != TIER_COUNT)
         return OK;
-    const struct oracle_row r = {t->x, t->c->dims.cols, t->empty_row};
     enum tier tier = t->first;
-    case_row(t->x, t->c, row);
-    status_t st =
-        tier_enclose(t->want + row * results_per_row(t->op, t->c->dims), &tier, t->op, &r);
+    op_unit_at(&t->unit, row);
+    status_t st = tier_enclose(t->want + row * t->step, &tier, t->op, &t->unit.row);
     if (st == OK)
         t->tier[row] = (unsigned char)tier;
     return st;
 }
 
 status_t truth_fill(struct truth *t) {
-    for (size_t row = 0; row < t->c->dims.rows; row++) {
+    for (size_t row = 0; row < t->units; row++) {
         status_t st = truth_row(t, row);
         if (st != OK)
             return st;
@@ -82,7 +84,7 @@ status_t truth_fill(struct truth *t) {
 void truth_clear(struct truth *t) {
     free(t->want);
     free(t->tier);
-    free(t->x);
+    op_unit_clear(&t->unit);
     *t = (struct truth){0};
 }
 
@@ -100,25 +102,25 @@ typedef status_t bound_fn(double *, const struct oracle_row *, const struct encl
 static status_t bounds_make(double **bounds, bound_fn *bound, const struct kernel *kernel,
                             const struct numerics *numerics, const struct test_case *c,
                             struct truth *truth) {
-    size_t step = results_per_row(kernel->op, c->dims);
-    double *x = NULL, *out = NULL;
+    const struct op_case oc = case_for_op(c, kernel->empty_row);
+    struct op_unit unit = {0};
+    double *out = NULL;
     status_t st = OK;
     TRY(truth_fill(truth));
-    x = new_array(c->dims.cols, sizeof *x);
+    TRY(op_unit_init(&unit, kernel->op, &oc));
     out = new_array(truth->count, sizeof *out);
-    if (!x || !out)
-        TRY(FAIL(ERR_NOMEM, "no memory for the bounds of %zux%zu", c->dims.rows, c->dims.cols));
+    if (!out)
+        TRY(FAIL(ERR_NOMEM, "no memory for %zu bounds", truth->count));
     for (size_t i = 0; i < truth->count; i++)
         out[i] = 0;
-    for (size_t row = 0; row < c->dims.rows && !sums_exactly(kernel, c); row++) {
-        case_row(x, c, row);
-        const struct oracle_row r = {.x = x, .cols = c->dims.cols, .empty_row = kernel->empty_row};
-        TRY(bound(out + row * step, &r, truth->want + row * step, numerics));
+    for (size_t row = 0; row < truth->units && !sums_exactly(kernel, c); row++) {
+        op_unit_at(&unit, row);
+        TRY(bound(out + row * truth->step, &unit.row, truth->want + row * truth->step, numerics));
     }
     *bounds = out;
     out = NULL;
 done:
-    free(x);
+    op_unit_clear(&unit);
     free(out);
     if (st == ERR_UNSUPPORTED) /* its numerics do not say enough */
         st = FAIL(st, "%s: %s: %s", kernel->manifest, kernel->name, status_message());
@@ -147,7 +149,7 @@ status_t spreads_make(double **bounds, const struct kernel *kernel, const struct
 
 /* ---- one element ----------------------------------------------------------------------------- */
 
-enum state { WITHIN, UNCLAIMED, BEYOND, UNDECIDED, WRONG_CLASS, NEVER_WRITTEN };
+enum state { WITHIN, UNCLAIMED, BEYOND, UNDECIDED, WRONG_CLASS, WRONG_PLACE, NEVER_WRITTEN };
 
 struct element {
     enum state state;
@@ -248,25 +250,32 @@ static const char *class_words(double v) {
     return isnan(v) ? "NaN" : isinf(v) ? (v > 0 ? "+Inf" : "-Inf") : "a number";
 }
 
-void worst_place(char *out, size_t size, const struct worst *w) {
+void worst_place(char *out, size_t size, const struct op *op, const struct worst *w) {
+    const char *name = op_output_count(op) > 1 ? op->outputs[w->output].name : "";
     if (w->per_row)
         snprintf(out, size, "row %zu", w->row);
     else
-        snprintf(out, size, "element [%zu][%zu]", w->row, w->col);
+        snprintf(out, size, "%s%selement [%zu][%zu]", name, *name ? ", " : "", w->row, w->col);
 }
 
-static void explain(struct judgement *j, const struct dtype *dt, const struct element *e) {
+static void explain(struct judgement *j, const struct op *op, const struct tensor_type *type,
+                    const struct element *e) {
     char where[64];
-    worst_place(where, sizeof where, &j->worst);
-    const char *got = class_words(dtype_to_double(dt, j->worst.got));
+    worst_place(where, sizeof where, op, &j->worst);
+    const struct dtype *dt = type->dtype;
+    const char *got = dt ? class_words(dtype_to_double(dt, j->worst.got)) : "";
     switch (e->state) {
     case NEVER_WRITTEN:
         snprintf(j->reason, sizeof j->reason, "%s was never written: it holds the poison 0x%0*x",
-                 where, (int)(dt->bits / 4), (unsigned)j->worst.got);
+                 where, (int)type->size * 2, (unsigned)j->worst.got);
         break;
     case WRONG_CLASS:
         snprintf(j->reason, sizeof j->reason, "%s is %s where %s is due", where, got,
                  class_words(enclosure_is_nan(j->worst.want) ? (double)NAN : j->worst.want.lo));
+        break;
+    case WRONG_PLACE:
+        snprintf(j->reason, sizeof j->reason, "%s is %d, which cannot stand there", where,
+                 (int)j->worst.got);
         break;
     case BEYOND:
         snprintf(j->reason, sizeof j->reason, "%s is off by %.3g budgets (%.3g ulp)%s", where,
@@ -311,46 +320,31 @@ static void account_plain(struct judgement *j, const struct dtype *dt,
         j->max_rel = max_keep(j->max_rel, error->rel);
 }
 
-static void account(struct judgement *j, const struct dtype *dt, const struct element *e,
-                    struct worst here, double scale) {
-    if (e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND)
-        account_plain(j, dt, &e->error, here.want, scale);
+static void account(struct judgement *j, const struct op *op, const struct tensor_type *type,
+                    const struct element *e, struct worst here, double scale) {
+    bool compared = e->state == WITHIN || e->state == UNDECIDED || e->state == BEYOND;
+    if (compared && type->kind == TENSOR_REAL)
+        account_plain(j, type->dtype, &e->error, here.want, scale);
     enum verdict v = state_verdict(e->state);
     bool worse = !j->worst.known || v > j->verdict || (v == j->verdict && e->rho > j->max_rho);
     if (worse) {
         j->worst = here;
-        explain(j, dt, e);
+        explain(j, op, type, e);
     }
     j->verdict = verdict_worse(j->verdict, v);
     j->max_rho = max_keep(j->max_rho, e->rho);
 }
 
-/* Does the input itself hold the poison pattern?  Then finding it in the output proves nothing. */
+/* Does an input itself hold the poison pattern?  Then finding it in the output proves nothing. */
 static bool holds_poison(const struct test_case *c) {
-    for (size_t i = 0; i < c->dims.rows * c->dims.cols; i++)
-        if (dtype_load(c->dtype, c->x, i) == poison_of(c->dtype))
-            return true;
-    return false;
-}
-
-/* The sizes that may stand for a result which cancelled: 0 for ops with a result per element. */
-struct row_scale {
-    double term;  /* the row's largest, for trust */
-    double plain; /* for plain errors (judge.h) */
-};
-
-static struct row_scale row_scale(const struct op *op, const struct test_case *c, size_t row) {
-    double max = 0, sum = 0;
-    if (op->result != OP_PER_ROW)
-        return (struct row_scale){0};
-    for (size_t j = 0; j < c->dims.cols; j++) {
-        double x = dtype_to_double(c->dtype, dtype_load(c->dtype, c->x, row * c->dims.cols + j));
-        if (isfinite(x)) {
-            max = fmax(max, fabs(x));
-            sum += fabs(x);
-        }
+    for (size_t k = 0; k < OP_MAX_INPUTS; k++) {
+        const struct tensor *t = &c->in[k];
+        const struct dtype *dt = t->type ? t->type->dtype : NULL;
+        for (size_t i = 0; dt && i < t->count; i++)
+            if (dtype_load(dt, t->data, i) == poison_of(dt))
+                return true;
     }
-    return (struct row_scale){max, strcmp(op->name, "sum") == 0 ? sum : max};
+    return false;
 }
 
 /* ---- the ladder, row by row ------------------------------------------------------------------- */
@@ -360,57 +354,80 @@ struct judge {
     const struct kernel *kernel;
     const struct test_case *c;
     struct truth *truth;
-    const void *y;
+    struct tensor_block y;
     struct numerics numerics;
-    size_t step; /* results per row */
+    size_t step; /* results per unit */
     bool exact;  /* budgets are 0 throughout */
     bool poison_known, poison_is_news;
-    double *x;              /* cols */
+    struct op_unit unit;    /* the one being judged */
     double *got, *lo, *hi;  /* step: values, budgets */
     struct enclosure *want; /* step */
+    struct result_scale *scale;
     struct element *elements, *again;
 };
 
 static status_t judge_init(struct judge *g, const struct kernel *kernel, const struct test_case *c,
                            struct truth *truth, const void *y) {
+    const struct op_case oc = case_for_op(c, kernel->empty_row);
+    status_t st = OK;
     *g = (struct judge){.kernel = kernel,
                         .c = c,
                         .truth = truth,
-                        .y = y,
-                        .step = results_per_row(kernel->op, c->dims),
+                        .step = truth->step,
                         .exact = sums_exactly(kernel, c)};
-    status_t st = kernel_numerics(&g->numerics, kernel, c->dims);
-    if (st != OK)
-        return st;
-    g->x = new_array(c->dims.cols, sizeof *g->x);
+    TRY(kernel_outputs(&g->y, kernel, c->dims, (void *)y)); /* only read */
+    TRY(kernel_numerics(&g->numerics, kernel, c->dims));
+    numerics_target(&g->numerics, truth->arch);
+    TRY(op_unit_init(&g->unit, kernel->op, &oc));
     g->got = new_array(g->step, sizeof *g->got);
     g->lo = new_array(g->step, sizeof *g->lo);
     g->hi = new_array(g->step, sizeof *g->hi);
     g->want = new_array(g->step, sizeof *g->want);
+    g->scale = new_array(g->step, sizeof *g->scale);
     g->elements = new_array(g->step, sizeof *g->elements);
     g->again = new_array(g->step, sizeof *g->again);
-    if (!g->x || !g->got || !g->lo || !g->hi || !g->want || !g->elements || !g->again)
-        return FAIL(ERR_NOMEM, "no memory to judge rows of %zu", c->dims.cols);
-    return OK;
+    if (!g->got || !g->lo || !g->hi || !g->want || !g->scale || !g->elements || !g->again)
+        TRY(FAIL(ERR_NOMEM, "no memory to judge %zu results at a time", g->step));
+done:
+    return st;
 }
 
 static void judge_clear(struct judge *g) {
-    free(g->x);
+    op_unit_clear(&g->unit);
     free(g->got);
     free(g->lo);
     free(g->hi);
     free(g->want);
+    free(g->scale);
     free(g->elements);
     free(g->again);
 }
 
+/* The output that result `col` of a unit stands in, and its format. */
+static const struct tensor *output_of(const struct judge *g, size_t row, size_t col,
+                                      size_t *element) {
+    const struct op_place at = op_place_of(g->kernel->op, &g->c->dims, row, col);
+    *element = at.element;
+    return &g->y.tensors[at.output];
+}
+
+/* Its type; NULL: the kernel does without this output. */
+static const struct tensor_type *got_type(const struct judge *g, size_t col) {
+    size_t element;
+    return output_of(g, 0, col, &element)->type;
+}
+
 static uint32_t got_bits(const struct judge *g, size_t row, size_t col) {
-    return dtype_load(g->kernel->out, g->y, row * g->step + col);
+    size_t element;
+    const struct tensor *t = output_of(g, row, col, &element);
+    if (t->type->kind != TENSOR_REAL)
+        return (uint32_t)(int64_t)tensor_get(t, element);
+    return dtype_load(t->type->dtype, t->data, element);
 }
 
 /* The input is searched only once some output looks like poison. */
-static bool never_written(struct judge *g, uint32_t bits) {
-    if (bits != poison_of(g->kernel->out))
+static bool never_written(struct judge *g, const struct dtype *dt, uint32_t bits) {
+    if (bits != poison_of(dt))
         return false;
     if (!g->poison_known)
         g->poison_is_news = !holds_poison(g->c);
@@ -450,10 +467,15 @@ static status_t climb(struct judge *g, struct element *elements, struct tally *t
         size_t open = 0;
         TRY(row_budgets(g, x, tier));
         for (size_t col = 0; col < g->step; col++) {
+            const struct tensor_type *type = got_type(g, col);
+            if (!type || type->kind != TENSOR_REAL) { /* not there, or see judge_whole */
+                elements[col] = (struct element){.state = WITHIN};
+                continue;
+            }
+            const struct dtype *dt = type->dtype;
             uint32_t bits = got_bits(g, row, col);
-            elements[col] =
-                compare(g->kernel->out, bits, g->want[col], (struct budget){g->lo[col], g->hi[col]},
-                        never_written(g, bits), final);
+            elements[col] = compare(dt, bits, g->want[col], (struct budget){g->lo[col], g->hi[col]},
+                                    never_written(g, dt, bits), final);
             open += elements[col].state == UNDECIDED;
         }
         size_t now = g->step - open;
@@ -468,6 +490,32 @@ done:
     return st;
 }
 
+/* Outputs of whole numbers are right or wrong, all of a unit at once. */
+static status_t judge_whole(struct judge *g, struct element *elements, const struct oracle_row *x,
+                            size_t row) {
+    size_t n = 0, wrong = 0, first = 0;
+    status_t st = OK;
+    if (!g->kernel->op->judge_whole)
+        return OK;
+    size_t *got = new_array(g->step, sizeof *got);
+    if (!got)
+        return FAIL(ERR_NOMEM, "no memory to judge %zu results at a time", g->step);
+    for (size_t col = 0; col < g->step; col++) {
+        size_t element;
+        const struct tensor *t = output_of(g, row, col, &element);
+        if (!t->type || t->type->kind == TENSOR_REAL)
+            continue;
+        first = n ? first : col; /* they follow one another */
+        double value = tensor_get(t, element);
+        got[n++] = value < 0 ? SIZE_MAX : (size_t)value;
+    }
+    st = g->kernel->op->judge_whole(&wrong, x, got, &g->numerics);
+    if (st == OK && wrong < n)
+        elements[first + wrong] = (struct element){.state = WRONG_PLACE, .rho = INFINITY};
+    free(got);
+    return st;
+}
+
 /* ---- the audit -------------------------------------------------------------------------------- */
 
 static bool picked(const struct audit *audit, size_t row) {
@@ -477,23 +525,23 @@ static bool picked(const struct audit *audit, size_t row) {
 
 /* Do the tiers and MPFR alone agree on every element of the row, and do their enclosures? */
 static status_t audit_row(struct judge *g, struct tally *tally, size_t row) {
-    const struct oracle_row x = {g->x, g->c->dims.cols, g->kernel->empty_row};
+    const struct oracle_row *x = &g->unit.row;
     const struct enclosure *first = g->truth->want + row * g->step;
     struct tally ignored = {0};
     char where[64];
     status_t st = OK;
     TRY(truth_row(g->truth, row));
-    case_row(g->x, g->c, row);
+    op_unit_at(&g->unit, row);
     memcpy(g->want, first, g->step * sizeof *first);
-    TRY(climb(g, g->elements, &ignored, &x, row, (enum tier)g->truth->tier[row]));
-    TRY(g->kernel->op->enclose(g->want, &x));
-    TRY(climb(g, g->again, &ignored, &x, row, TIER_MPFR));
+    TRY(climb(g, g->elements, &ignored, x, row, (enum tier)g->truth->tier[row]));
+    TRY(g->kernel->op->enclose(g->want, x));
+    TRY(climb(g, g->again, &ignored, x, row, TIER_MPFR));
     tally->audited += g->step;
     for (size_t col = 0; col < g->step; col++) {
         const struct worst at = {
             .per_row = g->kernel->op->result == OP_PER_ROW, .row = row, .col = col};
         struct enclosure slow = g->want[col];
-        worst_place(where, sizeof where, &at);
+        worst_place(where, sizeof where, g->kernel->op, &at);
         if (g->elements[col].state != g->again[col].state)
             TRY(FAIL(ERR_SELF,
                      "Assay contradicts itself on %s, %s: its tiers say %s, MPFR alone says %s; "
@@ -514,7 +562,7 @@ done:
 static status_t audit(struct judge *g, struct judgement *j) {
     const struct audit *a = &g->truth->audit;
     status_t st = OK;
-    for (size_t row = 0; a->share > 0 && row < g->c->dims.rows; row++)
+    for (size_t row = 0; a->share > 0 && row < g->truth->units; row++)
         if (picked(a, row) && g->truth->tier[row] != TIER_MPFR)
             TRY(audit_row(g, &j->tally, row));
     if (a->worst && j->worst.known && g->truth->tier[j->worst.row] != TIER_MPFR &&
@@ -536,7 +584,7 @@ static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j, 
     *done = false;
     if (g->exact || g->truth->first != TIER_F64 || (tier != TIER_F64 && tier != TIER_COUNT))
         return OK;
-    dtype_row(g->got, g->kernel->out, g->y, row * g->step, g->step);
+    dtype_row(g->got, g->kernel->out, g->y.tensors[0].data, row * g->step, g->step);
     struct tier_extremes e;
     status_t st = tier_within(&e, g->kernel->op, x, g->got, &g->numerics);
     if (st != OK || !e.within)
@@ -562,29 +610,38 @@ static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j, 
 
 /* One row of y: every element compared, the worst kept. */
 static status_t judge_row(struct judge *g, struct judgement *j, struct trust *trust, size_t row) {
-    const struct oracle_row x = {g->x, g->c->dims.cols, g->kernel->empty_row};
-    struct row_scale scale = row_scale(g->kernel->op, g->c, row);
+    const struct oracle_row *x = &g->unit.row;
+    const struct op *op = g->kernel->op;
     bool done;
     status_t st = OK;
-    case_row(g->x, g->c, row);
-    TRY(judge_quickly(&done, g, j, trust, &x, row));
+    op_unit_at(&g->unit, row);
+    TRY(judge_quickly(&done, g, j, trust, x, row));
     if (done)
         return OK;
     TRY(truth_row(g->truth, row));
     memcpy(g->want, g->truth->want + row * g->step, g->step * sizeof *g->want);
-    TRY(climb(g, g->elements, &j->tally, &x, row, (enum tier)g->truth->tier[row]));
+    TRY(climb(g, g->elements, &j->tally, x, row, (enum tier)g->truth->tier[row]));
+    TRY(judge_whole(g, g->elements, x, row));
+    memset(g->scale, 0, g->step * sizeof *g->scale);
+    if (op->scale)
+        op->scale(g->scale, x);
     for (size_t col = 0; col < g->step; col++) {
+        const struct tensor_type *type = got_type(g, col);
+        if (!type)
+            continue;
         const struct worst here = {
             .known = true,
-            .per_row = g->kernel->op->result == OP_PER_ROW,
+            .per_row = op->result == OP_PER_ROW,
+            .output = op_place_of(op, &g->c->dims, row, col).output,
             .row = row,
             .col = col,
             .got = got_bits(g, row, col),
             .want = g->want[col],
             .budget = g->lo[col],
         };
-        account(j, g->kernel->out, &g->elements[col], here, scale.plain);
-        trust_add(trust, here.want, here.budget, scale.term);
+        account(j, op, type, &g->elements[col], here, g->scale[col].plain);
+        if (type->kind == TENSOR_REAL)
+            trust_add(trust, here.want, here.budget, g->scale[col].term);
     }
 done:
     return st;
@@ -597,7 +654,7 @@ status_t judge_output(struct judgement *out, const struct kernel *kernel, const 
     struct judge g;
     status_t st = OK;
     TRY(judge_init(&g, kernel, c, truth, y));
-    for (size_t row = 0; row < c->dims.rows; row++)
+    for (size_t row = 0; row < truth->units; row++)
         TRY(judge_row(&g, out, &trust, row));
     TRY(audit(&g, out));
     if (out->verdict == VERDICT_PASS && !trusted(&trust)) {
@@ -635,11 +692,15 @@ status_t judge_run(struct judgement *out, struct kernel_result *result, struct l
         *out = judgement_of(VERDICT_SKIP, "%s", refusal);
         return OK;
     }
-    void *y = calloc(truth->count ? truth->count : 1, dtype_size(kernel->out));
-    if (!y)
-        return FAIL(ERR_NOMEM, "no memory for the output of %s", kernel->name);
-    const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = y, .schedule_seed = 0};
+    struct tensor_block layout;
+    void *y = NULL;
     status_t st = OK;
+    TRY(kernel_outputs(&layout, kernel, c->dims, NULL));
+    y = calloc(layout.bytes ? layout.bytes : 1, 1);
+    if (!y)
+        TRY(FAIL(ERR_NOMEM, "no memory for the output of %s", kernel->name));
+    const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = y, .schedule_seed = 0};
+    truth->arch = kernel_arch(lk);
     TRY(kernel_run(result, lk, &io));
     if (kernel_result_clean(result)) {
         TRY(judge(out, kernel, c, truth, y));

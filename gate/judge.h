@@ -32,11 +32,13 @@ struct truth {
     const struct op *op;
     const struct test_case *c; /* outlives the truth */
     enum empty_row empty_row;
+    unsigned arch;          /* whose tensor cores kernels run on; 90 to begin with */
     enum tier first;        /* asked first: with TIER_MPFR every verdict is MPFR's alone */
-    size_t count;           /* results: rows, or rows x cols */
-    struct enclosure *want; /* of the rows that are known; owned */
-    unsigned char *tier;    /* enum tier by row, or TIER_COUNT: not known yet; owned */
-    double *x;              /* one row; owned */
+    size_t units, step;     /* units of the case, and results of each, over all outputs */
+    size_t count;           /* results: units x step */
+    struct enclosure *want; /* of the units that are known; owned */
+    unsigned char *tier;    /* enum tier by unit, or TIER_COUNT: not known yet; owned */
+    struct op_unit unit;    /* one of them; owned */
     struct audit audit;     /* the caller sets it; none to begin with */
 };
 
@@ -48,9 +50,9 @@ MUST_CHECK status_t truth_row(struct truth *t, size_t row);
 MUST_CHECK status_t truth_fill(struct truth *t);
 void truth_clear(struct truth *t); /* safe on a zeroed struct, and twice */
 
-/* Results per row of an op at these dimensions: 1 or cols. */
+/* Results per unit of an op at these dimensions, over all outputs. */
 static inline size_t results_per_row(const struct op *op, struct case_dims dims) {
-    return op->result == OP_PER_ROW ? 1 : dims.cols;
+    return op_result_count(op, &dims);
 }
 
 /*
@@ -70,16 +72,18 @@ MUST_CHECK status_t budgets_declared(double **bounds, const struct kernel *kerne
 
 /* The element of a case that came off worst. */
 struct worst {
-    bool known;   /* false: no element was compared */
-    bool per_row; /* the op has one result per row; col is 0 */
-    size_t row, col;
+    bool known;      /* false: no element was compared */
+    bool per_row;    /* the op has one result per row; col is 0 */
+    size_t output;   /* which of the op's outputs */
+    size_t row, col; /* unit, and result in it over all outputs */
     uint32_t got;
     struct enclosure want;
     double budget;
 };
 
-/* "row 3" or "element [3][17]" */
-void worst_place(char *out, size_t size, const struct worst *w);
+/* "row 3", "element [3][17]" (the unit's number, and which of its results), or, where an op has
+ * several outputs, "lse, element [3][64]". */
+void worst_place(char *out, size_t size, const struct op *op, const struct worst *w);
 
 #define REASON_SIZE 256
 
@@ -97,8 +101,7 @@ struct judgement {
     /*
      * Plain errors over all elements with numbers on both sides, in ulps of the result and relative
      * to it (that one only where it is a normal number of the format).  A result that
-     * cancels is measured on the scale of what was added: sum |x_i| stands for a sum, the largest
-     * |x_i| for another op's one result per row, where that is larger than the result.
+     * cancels is measured on the scale of what was added, where that is larger: struct result_scale.
      * These and max_rho are upper bounds: the enclosure's width, below 2^-20 ulp, is in them.
      */
     double max_ulp, max_rel;
@@ -108,7 +111,7 @@ struct judgement {
 };
 
 /*
- * Judge y (data of kernel->out) against the truth.  Classes before values: NaN against a number
+ * Judge y (the block of outputs) against the truth.  Classes before values: NaN against a number
  * fails whatever the budget; every comparison is written !(err <= budget).  A datum that still holds
  * the poison every buffer starts with counts as never written.
  *

@@ -18,14 +18,13 @@
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_SIZE 6
-#define MAX_DIMS 8 /* shapes are quoted in messages up to here */
 #define MAX_FILE ((size_t)1 << 36)
 
 static const struct descr {
-    const char *text;
-    enum dtype_id id;
+    const char *text, *type;
 } descrs[] = {
-    {"<f4", DT_F32}, {"<f2", DT_F16}, {"<u2", DT_BF16}, {"|V2", DT_BF16}, {"<V2", DT_BF16},
+    {"<f4", "f32"}, {"<f2", "f16"}, {"<u2", "bf16"}, {"|V2", "bf16"}, {"<V2", "bf16"},
+    {"<i4", "i32"}, {"<i8", "i64"}, {"|u1", "u8"},   {"|b1", "u8"},
 };
 #define DESCR_COUNT (sizeof descrs / sizeof descrs[0])
 
@@ -33,13 +32,14 @@ static const struct descr {
 struct cursor {
     const char *label;
     const char *at, *end;
+    bool tensor; /* any type and shape; else a matrix of real numbers */
 };
 
 struct header {
-    const struct dtype *dtype;
+    const struct tensor_type *type;
     bool fortran;
     size_t dim_count;
-    size_t dims[MAX_DIMS];
+    size_t dims[NPY_MAX_DIMS];
     bool has_descr, has_order, has_shape;
 };
 
@@ -124,9 +124,9 @@ static status_t parse_shape(struct cursor *c, struct header *h) {
     status_t st = OK;
     TRY(expect(c, '('));
     while (!accept(c, ')')) {
-        if (h->dim_count == MAX_DIMS)
+        if (h->dim_count == NPY_MAX_DIMS)
             return FAIL(ERR_UNSUPPORTED, "%s: more than %d dimensions where 2 are wanted", c->label,
-                        MAX_DIMS);
+                        NPY_MAX_DIMS);
         TRY(parse_size(c, &h->dims[h->dim_count++]));
         if (!accept(c, ',')) {
             TRY(expect(c, ')'));
@@ -144,8 +144,8 @@ static status_t parse_descr(struct cursor *c, struct header *h) {
         return st;
     for (size_t i = 0; i < DESCR_COUNT; i++)
         if (strcmp(text, descrs[i].text) == 0)
-            h->dtype = &dtypes[descrs[i].id];
-    if (h->dtype)
+            h->type = tensor_type_find(descrs[i].type);
+    if (h->type && (c->tensor || h->type->kind == TENSOR_REAL))
         return OK;
     if (text[0] == '>')
         return FAIL(ERR_UNSUPPORTED, "%s: dtype '%s' is big-endian; save it as '<%s'", c->label,
@@ -241,10 +241,11 @@ static void shape_text(char *out, size_t size, const struct header *h) {
         snprintf(out, size, "()");
 }
 
-static status_t check_shape(const char *label, const struct header *h, size_t data_size) {
-    char shape[24 * MAX_DIMS] = "";
+static status_t check_shape(const struct cursor *c, const struct header *h, size_t data_size) {
+    const char *label = c->label;
+    char shape[24 * NPY_MAX_DIMS] = "";
     shape_text(shape, sizeof shape, h);
-    if (h->dim_count != 2)
+    if (!c->tensor && h->dim_count != 2)
         return FAIL(ERR_UNSUPPORTED, "%s: %zu-d, shape %s, where 2-d (rows x cols) is wanted",
                     label, h->dim_count, shape);
     if (h->fortran)
@@ -252,43 +253,71 @@ static status_t check_shape(const char *label, const struct header *h, size_t da
                     "%s: Fortran order; save it in C order "
                     "(numpy.ascontiguousarray)",
                     label);
-    size_t count, wanted;
-    if (!size_mul(&count, h->dims[0], h->dims[1]) ||
-        !size_mul(&wanted, count, dtype_size(h->dtype)))
+    size_t wanted = h->type->size;
+    bool fits = true;
+    for (size_t i = 0; i < h->dim_count; i++)
+        fits = size_mul(&wanted, wanted, h->dims[i]) && fits;
+    if (!fits)
         return FAIL(ERR_SYNTAX, "%s: shape %s is larger than any memory", label, shape);
     if (wanted != data_size)
         return FAIL(ERR_SYNTAX, "%s: %s: shape %s of %s takes %zu bytes of data, %zu are there",
                     label, wanted > data_size ? "npy file cut short" : "bytes after the data",
-                    shape, h->dtype->name, wanted, data_size);
+                    shape, h->type->name, wanted, data_size);
     return OK;
 }
 
-status_t npy_parse(struct npy *out, const char *label, const unsigned char *bytes, size_t size) {
+static status_t parse(struct npy *out, const char *label, const unsigned char *bytes, size_t size,
+                      bool tensor) {
     *out = (struct npy){0};
     struct header h = {0};
     size_t dict = 0, data = 0;
     status_t st = OK;
     TRY(find_parts(label, bytes, size, &dict, &data));
-    struct cursor c = {label, (const char *)bytes + dict, (const char *)bytes + data};
+    struct cursor c = {label, (const char *)bytes + dict, (const char *)bytes + data, tensor};
     TRY(parse_dict(&c, &h));
-    TRY(check_shape(label, &h, size - data));
-    *out = (struct npy){h.dtype, h.dims[0], h.dims[1], bytes + data, NULL};
+    TRY(check_shape(&c, &h, size - data));
+    *out = (struct npy){
+        .type = h.type, .dtype = h.type->dtype, .dim_count = h.dim_count, .data = bytes + data};
+    memcpy(out->dims, h.dims, sizeof out->dims);
+    if (h.dim_count == 2) {
+        out->rows = h.dims[0];
+        out->cols = h.dims[1];
+    }
 done:
     return st;
 }
 
-status_t npy_read(struct npy *out, const char *path) {
+status_t npy_parse(struct npy *out, const char *label, const unsigned char *bytes, size_t size) {
+    return parse(out, label, bytes, size, false);
+}
+
+static status_t read_any(struct npy *out, const char *path, bool tensor) {
     *out = (struct npy){0};
     char *bytes = NULL;
     size_t size = 0;
     status_t st = OK;
     TRY(read_file(&bytes, &size, path, MAX_FILE));
-    TRY(npy_parse(out, path, (const unsigned char *)bytes, size));
+    TRY(parse(out, path, (const unsigned char *)bytes, size, tensor));
     out->bytes = bytes;
     bytes = NULL;
 done:
     free(bytes);
     return st;
+}
+
+status_t npy_read(struct npy *out, const char *path) {
+    return read_any(out, path, false);
+}
+
+status_t npy_read_tensor(struct npy *out, const char *path) {
+    return read_any(out, path, true);
+}
+
+static const char *descr_of(const char *type) {
+    for (size_t i = 0; i < DESCR_COUNT; i++)
+        if (strcmp(descrs[i].type, type) == 0)
+            return descrs[i].text;
+    return "?";
 }
 
 /* The value as a datum of dt; NaN of every kind is NaN. */
@@ -303,17 +332,20 @@ const char *npy_misfit(const struct npy *npy, const struct dtype *dt) {
     static _Thread_local char text[128];
     if (npy->dtype == dt)
         return NULL;
-    if (npy->dtype->id != DT_F32) {
-        snprintf(text, sizeof text, "%s (%s) where the kernel takes %s (%s)", npy->dtype->name,
-                 npy_descr(npy->dtype), dt->name, npy_descr(dt));
+    if (!npy->dtype || npy->dtype->id != DT_F32) {
+        snprintf(text, sizeof text, "%s (%s) where the kernel takes %s (%s)", npy->type->name,
+                 descr_of(npy->type->name), dt->name, npy_descr(dt));
         return text;
     }
-    for (size_t i = 0; i < npy->rows * npy->cols; i++) {
+    size_t count = 1, cols = npy->dim_count ? npy->dims[npy->dim_count - 1] : 1;
+    for (size_t i = 0; i < npy->dim_count; i++)
+        count *= npy->dims[i];
+    for (size_t i = 0; i < count; i++) {
         uint32_t bits;
         if (!converts(npy, dt, i, &bits)) {
             snprintf(text, sizeof text,
                      "f32 (<f4) where the kernel takes %s (%s), and [%zu][%zu] is not exact in it",
-                     dt->name, npy_descr(dt), i / npy->cols, i % npy->cols);
+                     dt->name, npy_descr(dt), i / cols, i % cols);
             return text;
         }
     }
@@ -334,10 +366,7 @@ void npy_clear(struct npy *npy) {
 }
 
 const char *npy_descr(const struct dtype *dt) {
-    for (size_t i = 0; i < DESCR_COUNT; i++)
-        if (descrs[i].id == dt->id)
-            return descrs[i].text;
-    return "?";
+    return descr_of(dt->name);
 }
 
 status_t npy_write(const char *path, const struct dtype *dt, size_t rows, size_t cols,

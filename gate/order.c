@@ -16,10 +16,10 @@ struct order {
     struct loaded_kernel *lk;
     const struct kernel *kernel;
     const struct test_case *c;
-    size_t step;    /* results per row */
-    size_t y_bytes; /* of a whole output */
-    void *base;     /* the first run's output */
-    double *spread; /* what two orders may differ by, by result */
+    size_t units, step; /* units of the case, and results of each */
+    size_t y_bytes;     /* of the block of outputs */
+    void *base;         /* the first run's outputs */
+    double *spread;     /* what two orders may differ by, by result */
     struct judgement *out;
     bool *saw;
 };
@@ -29,10 +29,11 @@ struct variant {
     const char *what; /* "schedule" */
     unsigned number;
     const void *y;
-    bool same_bits;       /* are due; else the spread is allowed */
-    bool permuted;        /* the input is another one: a difference may show */
-    const size_t *column; /* column[row * cols + j]: where base column j stands now; NULL: at j */
-    size_t first, count;  /* the rows to compare */
+    struct case_dims dims; /* its own: a smaller batch has fewer rows */
+    bool same_bits;        /* are due; else the spread is allowed */
+    bool permuted;         /* the input is another one: a difference may show */
+    const size_t *column;  /* column[row * cols + j]: where base column j stands now; NULL: at j */
+    size_t first, count;   /* the rows to compare */
 };
 
 /* ---- comparing ------------------------------------------------------------------------------- */
@@ -79,21 +80,52 @@ static void record(struct order *o, const struct variant *v, double rho, struct 
         snprintf(rule, sizeof rule, "equal values are due (bound 0)");
     else
         snprintf(rule, sizeof rule, "%.3g times what two orders may differ by", rho);
-    worst_place(where, sizeof where, &here);
+    worst_place(where, sizeof where, o->kernel->op, &here);
     snprintf(j->reason, sizeof j->reason, "order: %s %u: %s changes: %s", v->what, v->number, where,
              rule);
 }
 
+/* Bit for bit, in every output. */
+static void compare_bits(struct order *o, const struct variant *v) {
+    struct tensor_block base, other;
+    if (kernel_outputs(&base, o->kernel, o->c->dims, o->base) != OK ||
+        kernel_outputs(&other, o->kernel, v->dims, (void *)v->y) != OK) /* only read */
+        return; /* cannot be: both have run */
+    for (size_t unit = v->first; unit < v->first + v->count; unit++)
+        for (size_t r = 0; r < o->step; r++) {
+            struct op_place at = op_place_of(o->kernel->op, &o->c->dims, unit, r);
+            const struct tensor *a = &base.tensors[at.output], *b = &other.tensors[at.output];
+            if (!a->type) /* the kernel does without this output */
+                continue;
+            size_t size = a->type->size;
+            uint32_t got = 0;
+            bool same = memcmp((const char *)a->data + at.element * size,
+                               (const char *)b->data + at.element * size, size) == 0;
+            memcpy(&got, (const char *)b->data + at.element * size, size < 4 ? size : 4);
+            double value = tensor_get(a, at.element);
+            record(o, v, same ? 0 : INFINITY,
+                   (struct worst){.known = true,
+                                  .per_row = o->kernel->op->result == OP_PER_ROW,
+                                  .output = at.output,
+                                  .row = unit,
+                                  .col = r,
+                                  .got = got,
+                                  .want = {value, value}});
+        }
+}
+
 static void compare(struct order *o, const struct variant *v) {
     const struct dtype *dt = o->kernel->out;
+    if (v->same_bits) {
+        compare_bits(o, v);
+        return;
+    }
     for (size_t row = v->first; row < v->first + v->count; row++) {
         for (size_t col = 0; col < o->step; col++) {
             size_t i = row * o->step + col, k = variant_index(o, v, row, col);
             uint32_t a = dtype_load(dt, o->base, i), b = dtype_load(dt, v->y, k);
-            double allowance = v->same_bits ? 0 : o->spread[i];
+            double allowance = o->spread[i];
             double rho = spread(dtype_to_double(dt, a), dtype_to_double(dt, b), allowance);
-            if (v->same_bits && a != b)
-                rho = INFINITY;
             double base = dtype_to_double(dt, a);
             /* An exact accumulator changes no bit, and an allowance below the result's size would
              * have shown it if it had. */
@@ -147,8 +179,9 @@ static status_t check_reruns(struct order *o, const char *what, unsigned count, 
         compare(o, &(struct variant){.what = what,
                                      .number = k,
                                      .y = y,
+                                     .dims = o->c->dims,
                                      .same_bits = o->kernel->deterministic,
-                                     .count = o->c->dims.rows});
+                                     .count = o->units});
     }
 done:
     free(y);
@@ -193,6 +226,7 @@ static status_t check_permutation(struct order *o, unsigned number) {
                        .what = "permutation",
                        .number = number,
                        .y = y,
+                       .dims = c->dims,
                        .permuted = memcmp(permuted.x, c->x, count * dtype_size(c->dtype)) != 0,
                        .column = o->kernel->op->result == OP_PER_ROW ? NULL : column,
                        .count = c->dims.rows,
@@ -223,6 +257,7 @@ static status_t check_batch(struct order *o) {
         compare(o, &(struct variant){.what = "batch of",
                                      .number = (unsigned)dims.rows,
                                      .y = y,
+                                     .dims = dims,
                                      .same_bits = true,
                                      .count = dims.rows});
     }
@@ -231,44 +266,51 @@ done:
     return st;
 }
 
+/* Every unit has a row of the first input: that of one is kept, the others become NaN. */
 static status_t check_neighbours(struct order *o) {
-    struct case_dims dims = o->c->dims;
-    if (dims.rows < 2)
-        return OK;
-    struct test_case c;
-    status_t st = case_from_data(&c, o->c->x, o->c->dtype, dims);
-    if (st != OK)
-        return st;
-    void *y = malloc(o->y_bytes);
+    struct tensor_block inputs;
+    size_t kept = o->units / 2, width;
+    void *x = NULL, *y = NULL;
     bool clean = false;
-    size_t kept = dims.rows / 2;
-    if (!y)
+    status_t st = OK;
+    if (o->units < 2)
+        return OK;
+    TRY(kernel_inputs(&inputs, o->kernel, o->c->dims, NULL));
+    x = malloc(inputs.bytes + 1);
+    y = malloc(o->y_bytes);
+    if (!x || !y)
         TRY(FAIL(ERR_NOMEM, "no memory for an output of %s", o->kernel->name));
-    for (size_t row = 0; row < dims.rows; row++)
-        for (size_t j = 0; j < dims.cols && row != kept; j++)
-            dtype_store(c.dtype, c.x, row * dims.cols + j, c.dtype->nan);
-    TRY(run(o, y, &clean, c.x, dims, 0, "neighbours of NaN", NULL));
+    memcpy(x, o->c->x, inputs.bytes);
+    TRY(kernel_inputs(&inputs, o->kernel, o->c->dims, x));
+    width = inputs.tensors[0].count / o->units;
+    for (size_t i = 0; i < inputs.tensors[0].count; i++)
+        if (i / width != kept)
+            dtype_store(o->kernel->in, inputs.tensors[0].data, i, o->kernel->in->nan);
+    TRY(run(o, y, &clean, x, o->c->dims, 0, "neighbours of NaN", NULL));
     if (clean)
         compare(o, &(struct variant){.what = "neighbours",
                                      .number = 1,
                                      .y = y,
+                                     .dims = o->c->dims,
                                      .same_bits = true,
                                      .first = kept,
                                      .count = 1});
 done:
+    free(x);
     free(y);
-    case_clear(&c);
     return st;
 }
 
 static status_t check_all(struct order *o) {
+    bool permutes = case_permutes(o->kernel);
     status_t st = OK;
     TRY(check_reruns(o, "repeat", 1, false));
     TRY(check_reruns(o, "schedule", SCHEDULES, true));
-    for (unsigned k = 1; k <= PERMUTATIONS; k++)
+    for (unsigned k = 1; permutes && k <= PERMUTATIONS; k++)
         TRY(check_permutation(o, k));
     if (o->kernel->deterministic) {
-        TRY(check_batch(o));
+        if (permutes)
+            TRY(check_batch(o));
         TRY(check_neighbours(o));
     }
 done:
@@ -282,6 +324,9 @@ status_t order_check(struct judgement *out, bool *saw, struct kernel_result *res
     *saw = false;
     *result = (struct kernel_result){0};
     const char *refusal = kernel_refuses(kernel, c->dims);
+    bool permutes = case_permutes(kernel);
+    if (!refusal && !permutes && !kernel->deterministic)
+        refusal = "order: its entries have their places, and it is not declared deterministic";
     if (refusal) {
         *out = judgement_of(VERDICT_SKIP, "%s", refusal);
         return OK;
@@ -289,16 +334,22 @@ status_t order_check(struct judgement *out, bool *saw, struct kernel_result *res
     struct order o = {.lk = lk,
                       .kernel = kernel,
                       .c = c,
-                      .step = results_per_row(kernel->op, c->dims),
+                      .units = truth->units,
+                      .step = truth->step,
                       .out = out,
                       .saw = saw};
-    o.y_bytes = (truth->count ? truth->count : 1) * dtype_size(kernel->out);
-    o.base = malloc(o.y_bytes);
+    struct tensor_block outputs;
     bool clean;
     status_t st = OK;
+    TRY(kernel_outputs(&outputs, kernel, c->dims, NULL));
+    o.y_bytes = outputs.bytes ? outputs.bytes : 1;
+    o.base = malloc(o.y_bytes);
     if (!o.base)
         TRY(FAIL(ERR_NOMEM, "no memory for an output of %s", kernel->name));
-    TRY(spreads_make(&o.spread, kernel, c, truth));
+    if (permutes)
+        TRY(spreads_make(&o.spread, kernel, c, truth));
+    else
+        *saw = true; /* a schedule shows itself in any bit */
     TRY(run(&o, o.base, &clean, c->x, c->dims, 0, "the first run", result));
     if (clean)
         TRY(check_all(&o));

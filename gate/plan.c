@@ -17,14 +17,69 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Lengths at, below and above what threads, warps, float4 and blocks divide rows into. */
-static const struct case_dims quick_shapes[] = {
+static const struct case_dims quick_rows[] = {
     {1, 1},   {5, 1},   {5, 2},   {7, 31},   {5, 32},   {67, 33},  {5, 127},
     {5, 255}, {5, 256}, {6, 257}, {4, 1000}, {5, 1024}, {5, 1025}, {3, 4099},
 };
-static const struct case_dims full_shapes[] = {
+static const struct case_dims full_rows[] = {
     {1030, 3}, {300, 64}, {9, 511},   {9, 512},   {9, 513},
     {5, 2048}, {3, 8191}, {2, 16387}, {1, 70001},
 };
+/* Tokens, heads, widths of a head. */
+static const struct case_dims quick_heads[] = {
+    {.rows = 1, .heads = 1, .head_dim = 2},   {.rows = 3, .heads = 2, .head_dim = 64},
+    {.rows = 9, .heads = 3, .head_dim = 80},  {.rows = 8, .heads = 4, .head_dim = 128},
+    {.rows = 31, .heads = 1, .head_dim = 96}, {.rows = 5, .heads = 8, .head_dim = 256},
+};
+static const struct case_dims full_heads[] = {
+    {.rows = 128, .heads = 8, .head_dim = 128},
+    {.rows = 127, .heads = 5, .head_dim = 64},
+    {.rows = 1, .heads = 128, .head_dim = 192},
+};
+
+/* Batch, heads, key-value heads, queries, keys, width of a head. */
+#define HEADS(b, h, g, q, n, d) \
+    { .batch = b, .heads = h, .kv_heads = g, .queries = q, .keys = n, .head_dim = d }
+static const struct case_dims quick_attention[] = {
+    HEADS(1, 1, 1, 1, 1, 64),   HEADS(2, 2, 2, 1, 33, 64),  HEADS(1, 2, 1, 3, 127, 64),
+    HEADS(1, 1, 1, 5, 128, 64), HEADS(2, 2, 1, 2, 129, 64), HEADS(1, 1, 1, 65, 9, 64),
+    HEADS(1, 1, 1, 33, 65, 64), HEADS(2, 4, 2, 1, 31, 128),
+};
+static const struct case_dims full_attention[] = {
+    HEADS(1, 2, 2, 128, 128, 64),  HEADS(1, 2, 1, 129, 127, 64), HEADS(1, 1, 1, 1, 1030, 64),
+    HEADS(1, 1, 1, 127, 129, 128), HEADS(2, 4, 1, 1, 513, 64),   HEADS(1, 1, 1, 130, 2, 64),
+};
+
+/* Rows, columns, and the k of a top-k. */
+static const struct case_dims quick_topk[] = {
+    {.rows = 1, .cols = 1, .k = 1},   {.rows = 7, .cols = 8, .k = 2},
+    {.rows = 9, .cols = 33, .k = 8},  {.rows = 5, .cols = 64, .k = 6},
+    {.rows = 5, .cols = 128, .k = 1}, {.rows = 5, .cols = 257, .k = 4},
+    {.rows = 3, .cols = 9, .k = 9},
+};
+static const struct case_dims full_topk[] = {
+    {.rows = 300, .cols = 64, .k = 8},
+    {.rows = 9, .cols = 511, .k = 16},
+    {.rows = 3, .cols = 4099, .k = 4},
+};
+
+/* What an op's suites are made of: shapes of both, and more of `full`. */
+struct shapes {
+    const struct case_dims *quick, *full;
+    size_t quick_count, full_count;
+};
+
+static struct shapes shapes_of(const struct op *op) {
+    if (op->dims[2] == DIM_K)
+        return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk)};
+    if (op->dims[0] == DIM_BATCH)
+        return (struct shapes){quick_attention, full_attention, COUNT(quick_attention),
+                               COUNT(full_attention)};
+    if (op->dims[1] == DIM_HEADS)
+        return (struct shapes){quick_heads, full_heads, COUNT(quick_heads), COUNT(full_heads)};
+    return (struct shapes){quick_rows, full_rows, COUNT(quick_rows), COUNT(full_rows)};
+}
+
 static const struct case_dims order_shapes[] = {{5, 33}, {4, 256}, {3, 1025}};
 static const char *const order_fills[] = {"normal", "huge",    "all_ninf", "alpha_underflow",
                                           "cancel", "ramp_up", "exact_int"};
@@ -82,6 +137,7 @@ static status_t add_shapes(struct plan *p, const struct kernel *kernel, enum che
                            uint64_t seed) {
     for (size_t i = 0; i < count; i++) {
         const struct plan_item item = {.check = check,
+                                       .op = kernel->op,
                                        .fill = fill,
                                        .dims = fitted(kernel, shapes[i]),
                                        .seed = seed + i};
@@ -94,14 +150,15 @@ static status_t add_shapes(struct plan *p, const struct kernel *kernel, enum che
 
 static status_t add_fills(struct plan *p, const struct kernel *kernel, enum suite suite,
                           uint64_t seed) {
+    const struct shapes shapes = shapes_of(kernel->op);
     status_t st = OK;
-    for (const struct fill *f = fills; f->name; f++) {
+    for (const struct fill *f = fills_of(kernel->op); f->name; f++) {
         unsigned seeds = suite == SUITE_FULL ? FULL_SEEDS : QUICK_SEEDS;
         for (unsigned k = 0; k < seeds; k++)
-            TRY(add_shapes(p, kernel, CHECK_BOUND, f, quick_shapes, COUNT(quick_shapes),
+            TRY(add_shapes(p, kernel, CHECK_BOUND, f, shapes.quick, shapes.quick_count,
                            seed + k * SEED_STEP));
         if (suite == SUITE_FULL)
-            TRY(add_shapes(p, kernel, CHECK_BOUND, f, full_shapes, COUNT(full_shapes), seed));
+            TRY(add_shapes(p, kernel, CHECK_BOUND, f, shapes.full, shapes.full_count, seed));
     }
 done:
     return st;
@@ -117,9 +174,14 @@ static bool in_order_fills(const struct fill *f) {
 static status_t add_orders(struct plan *p, const struct kernel *kernel, enum suite suite,
                            uint64_t seed) {
     status_t st = OK;
-    for (const struct fill *f = fills; f->name; f++)
+    const struct shapes shapes = shapes_of(kernel->op);
+    bool permutes = case_permutes(kernel);
+    for (const struct fill *f = fills; permutes && f->name; f++)
         if (suite == SUITE_FULL || in_order_fills(f))
             TRY(add_shapes(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes), seed));
+    if (!permutes && kernel->deterministic) /* repeats, schedules and neighbours only */
+        TRY(add_shapes(p, kernel, CHECK_ORDER, &fills_of(kernel->op)[0], shapes.quick,
+                       shapes.quick_count, seed));
 done:
     return st;
 }
@@ -133,6 +195,8 @@ static status_t add_ensembles(struct plan *p, const struct kernel *kernel, enum 
     const struct case_dims *shapes = suite == SUITE_FULL ? full_ensembles : quick_ensembles;
     size_t count = suite == SUITE_FULL ? COUNT(full_ensembles) : COUNT(quick_ensembles);
     status_t st = OK;
+    if (!case_permutes(kernel)) /* no mean errors are known for the others */
+        return OK;
     TRY(add_shapes(p, kernel, CHECK_ENSEMBLE, fill_find("normal"), shapes, count, seed));
     if (strcmp(kernel->op->name, "sum") == 0)
         TRY(add_shapes(p, kernel, CHECK_ENSEMBLE, fill_find("near_overflow"), shapes, count, seed));
@@ -143,9 +207,9 @@ done:
 /* ---- real input ------------------------------------------------------------------------------ */
 
 /* quick: pieces from the start and the middle of the file; full: all of it. */
-static status_t add_file(struct plan *p, const char *path, size_t rows, size_t cols,
-                         enum suite suite) {
-    struct plan_item item = {.check = CHECK_BOUND, .path = path, .dims = {rows, cols}};
+static status_t add_file(struct plan *p, const struct op *op, const char *path, size_t rows,
+                         size_t cols, enum suite suite) {
+    struct plan_item item = {.check = CHECK_BOUND, .op = op, .path = path, .dims = {rows, cols}};
     size_t piece = cols ? QUICK_ELEMENTS / cols : rows;
     if (piece == 0)
         piece = 1;
@@ -189,7 +253,7 @@ static status_t add_real(struct plan *p, const struct op *op, const struct dtype
     if (rc != 0 && rc != GLOB_NOMATCH)
         TRY(FAIL(ERR_IO, "cannot list %s", pattern));
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        if (op->result == OP_PER_ELEMENT && !is_logits(found.gl_pathv[i]))
+        if (op_is_matrix(op) && op->result == OP_PER_ELEMENT && !is_logits(found.gl_pathv[i]))
             continue;
         struct npy npy;
         const char *path = NULL;
@@ -200,7 +264,7 @@ static status_t add_real(struct plan *p, const struct op *op, const struct dtype
         if (!fits)
             continue;
         TRY(keep_path(p, &path, found.gl_pathv[i]));
-        TRY(add_file(p, path, rows, cols, suite));
+        TRY(add_file(p, op, path, rows, cols, suite));
     }
 done:
     globfree(&found);
@@ -212,7 +276,8 @@ status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite sui
     *out = (struct plan){0};
     status_t st = OK;
     TRY(add_fills(out, kernel, suite, seed));
-    if (real_dir)
+    if (real_dir && kernel->op->dims[1] == DIM_COLS &&
+        kernel->op->dims[2] == DIM_NONE) /* files hold matrices */
         TRY(add_real(out, kernel->op, kernel->in, suite, real_dir));
     TRY(add_orders(out, kernel, suite, seed));
     TRY(add_ensembles(out, kernel, suite, seed));
@@ -228,8 +293,8 @@ bool plan_equal(const struct plan *a, const struct plan *b) {
     for (size_t i = 0; i < a->count; i++) {
         const struct plan_item *x = &a->items[i], *y = &b->items[i];
         bool same_path = x->path && y->path ? strcmp(x->path, y->path) == 0 : x->path == y->path;
-        if (x->check != y->check || x->fill != y->fill || x->dims.rows != y->dims.rows ||
-            x->dims.cols != y->dims.cols || x->seed != y->seed || x->first_row != y->first_row ||
+        if (x->check != y->check || x->op != y->op || x->fill != y->fill ||
+            !dims_equal(&x->dims, &y->dims) || x->seed != y->seed || x->first_row != y->first_row ||
             !same_path)
             return false;
     }
@@ -256,23 +321,27 @@ void plan_clear(struct plan *p) {
     *p = (struct plan){0};
 }
 
-status_t plan_case(struct test_case *out, const struct plan_item *item, const struct dtype *dt) {
+status_t plan_case(struct test_case *out, const struct plan_item *item,
+                   const struct kernel *kernel) {
     if (item->fill)
-        return case_from_fill(out, item->fill, dt, item->dims, item->seed);
-    return case_from_npy(out, item->path, dt, item->first_row, item->part ? item->dims.rows : 0);
+        return case_make(out, item->fill, kernel, item->dims, item->seed);
+    return case_from_npy(out, item->path, kernel, item->first_row,
+                         item->part ? item->dims.rows : 0);
 }
 
 void check_line(char *out, size_t size, enum check check, const struct test_case *c) {
-    static const char *const prefixes[] = {
-        [CHECK_BOUND] = "", [CHECK_ORDER] = "--order ", [CHECK_ENSEMBLE] = "--ensemble ",
-        [CHECK_TWIN] = "--twin "};
+    static const char *const prefixes[] = {[CHECK_BOUND] = "",
+                                           [CHECK_ORDER] = "--order ",
+                                           [CHECK_ENSEMBLE] = "--ensemble ",
+                                           [CHECK_TWIN] = "--twin "};
     char line[CASE_LINE_SIZE];
     case_line(line, sizeof line, c);
     snprintf(out, size, "%s%s", prefixes[check], line);
 }
 
 void plan_line(char *out, size_t size, const struct plan_item *item) {
-    const struct test_case c = {.fill = item->fill,
+    const struct test_case c = {.op = item->op,
+                                .fill = item->fill,
                                 .dims = item->dims,
                                 .seed = item->seed,
                                 .path = (char *)item->path,

@@ -21,6 +21,7 @@ enum check { CHECK_BOUND, CHECK_ORDER, CHECK_ENSEMBLE, CHECK_TWIN };
 
 struct plan_item {
     enum check check;
+    const struct op *op;
     const struct fill *fill; /* NULL: rows [first_row, first_row + dims.rows) of `path` */
     struct case_dims dims;
     uint64_t seed;
@@ -52,7 +53,7 @@ void plan_clear(struct plan *p); /* safe on a zeroed struct, and twice */
 MUST_CHECK status_t plan_add_twins(struct plan *p);
 
 MUST_CHECK status_t plan_case(struct test_case *out, const struct plan_item *item,
-                              const struct dtype *dt);
+                              const struct kernel *kernel);
 
 /*
  * The options that rerun one check of a case: case_line (gate/case.h), with "--order ", "--ensemble "

@@ -60,7 +60,8 @@ status_t kernel_report_add(struct kernel_report *r, enum check check, const char
     if (check == CHECK_BOUND)
         plain_judge(&held, &r->plain);
     r->verdicts[j->verdict]++;
-    if (j->verdict == VERDICT_MISTRUSTED) { /* says nothing, good or bad: see kernel_report_finish */
+    if (j->verdict ==
+        VERDICT_MISTRUSTED) { /* says nothing, good or bad: see kernel_report_finish */
         if (r->vacuous.line[0] == '\0')
             set_finding(&r->vacuous, check, line, j);
         r->cases++;
@@ -104,15 +105,15 @@ status_t kernel_report_finish(struct kernel_report *r) {
     if (r->verdict == VERDICT_SKIP && r->verdicts[VERDICT_MISTRUSTED])
         TRY(mistrust(r, r->vacuous.line, &r->vacuous.judgement));
     if (r->order_cases && !r->order_saw && r->verdict == VERDICT_PASS) {
-        j = judgement_of(VERDICT_MISTRUSTED,
-                         "order: permuting columns changed no bit in %zu cases", r->order_cases);
+        j = judgement_of(VERDICT_MISTRUSTED, "order: permuting columns changed no bit in %zu cases",
+                         r->order_cases);
         TRY(mistrust(r, r->order_line, &j));
     }
     if (r->twin && !r->twin_outputs && r->verdict == VERDICT_PASS) {
         j = judgement_of(VERDICT_MISTRUSTED, "twin: no output was compared: %s",
                          !r->kernel->deterministic ? "not declared deterministic"
-                         : r->ambiguous ? "unsuffixed mul + add pairs fix no bits"
-                                        : "no case ran on both devices");
+                         : r->ambiguous            ? "unsuffixed mul + add pairs fix no bits"
+                                                   : "no case ran on both devices");
         TRY(mistrust(r, r->worst.line, &j));
     }
     if (r->verdict == VERDICT_PASS)
@@ -168,6 +169,14 @@ void text_of_bits(char *out, size_t size, const struct dtype *dt, uint32_t bits)
     snprintf(out, size, "0x%0*x (%s)", (int)(dt->bits / 4), (unsigned)bits, value);
 }
 
+void text_of_got(char *out, size_t size, const struct kernel *kernel, const struct worst *w) {
+    const struct tensor_type *type = kernel_output(kernel, w->output);
+    if (type->dtype)
+        text_of_bits(out, size, type->dtype, w->got);
+    else
+        snprintf(out, size, "%d", (int)w->got);
+}
+
 void text_of_enclosure(char *out, size_t size, struct enclosure e) {
     char lo[40], hi[40];
     if (e.lo == e.hi || enclosure_is_nan(e)) {
@@ -185,10 +194,9 @@ void text_of_rerun(char *out, size_t size, const struct kernel_report *r, const 
     char manifest[RERUN_SIZE] = "";
     if (!r->kernel->builtin)
         shell_word(manifest, sizeof manifest, r->kernel->manifest);
-    snprintf(out, size, "assay check %s %s%s%s%s%s%s%s", r->kernel->name,
-             twin ? "--twin=" : "", twin ? r->twin : "", twin ? line + 6 : line,
-             device ? " -d " : "", device ? r->device : "",
-             r->kernel->builtin ? "" : " --manifest ", manifest);
+    snprintf(out, size, "assay check %s %s%s%s%s%s%s%s", r->kernel->name, twin ? "--twin=" : "",
+             twin ? r->twin : "", twin ? line + 6 : line, device ? " -d " : "",
+             device ? r->device : "", r->kernel->builtin ? "" : " --manifest ", manifest);
 }
 
 void text_of_dtype(char *out, size_t size, const struct kernel *kernel) {

@@ -86,6 +86,8 @@ bool gate_report_passed(const struct gate_report *r);
 
 /* "0x7fffffff (NaN)"; "1.5" or "[1.5, 1.5000001]". */
 void text_of_bits(char *out, size_t size, const struct dtype *dt, uint32_t bits);
+/* text_of_bits of what stands at the worst element, in its output's format. */
+void text_of_got(char *out, size_t size, const struct kernel *kernel, const struct worst *w);
 void text_of_enclosure(char *out, size_t size, struct enclosure e);
 #define RERUN_SIZE (CASE_LINE_SIZE + 4096)
 /* "assay check KERNEL --fill cancel --shape 4x33 --seed 17", with -d and --manifest where needed */

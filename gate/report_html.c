@@ -58,7 +58,7 @@ static void finding(FILE *to, const struct kernel_report *r, const struct findin
     markup_print(to, "<p><span class=\"v %s\">%s</span> %s</p>\n<pre>", verdict_name(j->verdict),
                  verdict_name(j->verdict), j->reason);
     if (j->worst.known) {
-        text_of_bits(text, sizeof text, r->kernel->out, j->worst.got);
+        text_of_got(text, sizeof text, r->kernel, &j->worst);
         markup_print(to, "got     %s\n", text);
         text_of_enclosure(text, sizeof text, j->worst.want);
         markup_print(to, "want    %s\n", text);

@@ -71,7 +71,8 @@ static json_t *json_of_worst(const struct finding *f, const struct kernel *kerne
         return json_pack("{s:s, s:n, s:n, s:n, s:n}", "case", f->line, "index", "got_bits", "want",
                          "budget");
     char bits[16];
-    snprintf(bits, sizeof bits, "0x%0*x", (int)(kernel->out->bits / 4), (unsigned)w->got);
+    snprintf(bits, sizeof bits, "0x%0*x", (int)kernel_output(kernel, w->output)->size * 2,
+             (unsigned)w->got);
     json_t *index = w->per_row ? json_pack("[I]", (json_int_t)w->row)
                                : json_pack("[I, I]", (json_int_t)w->row, (json_int_t)w->col);
     return json_pack("{s:s, s:o, s:s, s:[o, o], s:o}", "case", f->line, "index", index, "got_bits",
@@ -83,11 +84,12 @@ static json_t *json_of_worst(const struct finding *f, const struct kernel *kerne
 json_t *json_of_kernel(const struct kernel_report *r) {
     char dtype[32];
     text_of_dtype(dtype, sizeof dtype, r->kernel);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:n}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:n}",
                      "name", r->kernel->name,
                      "op", r->kernel->op->name,
                      "dtype", dtype,
                      "image_sha256", r->image_sha256,
+                     "rounding", r->kernel->rounding == ROUNDING_RN ? "rn" : "as_written",
                      "verdict", verdict_name(r->verdict),
                      "reason", r->reason,
                      "cases", (json_int_t)r->cases,

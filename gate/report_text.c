@@ -11,9 +11,9 @@ static void finding_block(FILE *to, const struct kernel_report *r, const struct 
     char text[RERUN_SIZE];
     fprintf(to, "\n%s %s: %s\n", verdict_name(j->verdict), r->kernel->name, j->reason);
     if (j->worst.known) {
-        worst_place(text, sizeof text, &j->worst);
+        worst_place(text, sizeof text, r->kernel->op, &j->worst);
         fprintf(to, "    where   %s\n", text);
-        text_of_bits(text, sizeof text, r->kernel->out, j->worst.got);
+        text_of_got(text, sizeof text, r->kernel, &j->worst);
         fprintf(to, "    got     %s\n", text);
         text_of_enclosure(text, sizeof text, j->worst.want);
         fprintf(to, "    want    %s\n", text);
@@ -69,6 +69,21 @@ static void twin_line(FILE *to, const struct gate_report *r) {
             r->twin.arch, r->twin.driver[0] ? ", driver " : "", r->twin.driver, outputs);
 }
 
+/* What was gated is not what a GPU's assembler would make of the image. */
+static void rounding_note(FILE *to, const struct gate_report *r) {
+    bool any = false;
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->kernels[i].kernel->rounding != ROUNDING_RN)
+            continue;
+        fprintf(to, "%s %s",
+                any ? "" : "\nnote: `.rn` was written onto add, sub and mul without a rounding of:",
+                r->kernels[i].kernel->name);
+        any = true;
+    }
+    if (any)
+        fputc('\n', to);
+}
+
 void report_text(FILE *to, const struct gate_report *r) {
     size_t t[VERDICT_COUNT];
     gate_report_totals(t, r);
@@ -83,6 +98,7 @@ void report_text(FILE *to, const struct gate_report *r) {
                     "\nnote: %s: %u unsuffixed mul + add pairs may or may not be fused: its bits "
                     "hold for this device only\n",
                     r->kernels[i].kernel->name, r->kernels[i].ambiguous);
+    rounding_note(to, r);
     struct tally tally = {0};
     char decided[256];
     for (size_t i = 0; i < r->count; i++)
@@ -119,9 +135,9 @@ void report_check(FILE *to, const struct kernel_report *r) {
     }
     if (w->known) {
         fprintf(to, "max rho   %.4g\n", r->max_rho);
-        worst_place(text, sizeof text, w);
+        worst_place(text, sizeof text, r->kernel->op, w);
         fprintf(to, "worst     %s\n", text);
-        text_of_bits(text, sizeof text, r->kernel->out, w->got);
+        text_of_got(text, sizeof text, r->kernel, w);
         fprintf(to, "  got     %s\n", text);
         text_of_enclosure(text, sizeof text, w->want);
         fprintf(to, "  want    %s\n", text);

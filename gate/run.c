@@ -1,8 +1,8 @@
 /*
  * gate/run.c - the run.
  *
- * Kernels of one op, input format, empty-row rule and plan of cases form a group: they share the
- * truth.  One job is one case of one group; its truth is computed once, every kernel of the group
+ * Kernels of one op, with the same input formats, options, empty-row rule and plan of cases, form a
+ * group: they share the truth.  One job is one case of one group; its truth is computed once, every kernel of the group
  * runs on it, and it is dropped.  So memory stays small, threads never wait for each other's truth,
  * and outcomes land in a table by (kernel, case), whatever the order they come in.
  */
@@ -24,9 +24,7 @@
 #define LAUNCH_INSNS ((uint64_t)1 << 26)
 
 struct group {
-    const struct op *op;
-    const struct dtype *dtype;
-    enum empty_row empty_row;
+    const struct kernel *kernel; /* its first: the others take the same cases */
     struct plan plan;
     size_t first_job; /* number of its first case among all jobs */
 };
@@ -155,7 +153,7 @@ static status_t load(struct worker *w, size_t subject) {
 }
 
 /* Store one outcome; add it to the journal unless it came from there. */
-static status_t deliver(struct run *run, struct subject *s, size_t item, const char *line,
+static status_t deliver(struct run *run, struct subject *s, size_t item, const char *name,
                         const struct outcome *o, bool recorded) {
     status_t st = OK;
     pthread_mutex_lock(&run->lock);
@@ -163,7 +161,7 @@ static status_t deliver(struct run *run, struct subject *s, size_t item, const c
     s->have[item] = true;
     run->done++;
     if (run->journal && !recorded)
-        st = journal_add(run->journal, s->key, line, o);
+        st = journal_add(run->journal, s->key, name, o);
     if (run->opt->progress)
         run->opt->progress(run->opt->context, run->done, run->total);
     pthread_mutex_unlock(&run->lock);
@@ -171,25 +169,25 @@ static status_t deliver(struct run *run, struct subject *s, size_t item, const c
 }
 
 /* Outcomes that need no run: already in the journal, or a shape that the kernel refuses. */
-static status_t deliver_known(struct run *run, struct subject *s, size_t item, const char *line,
+static status_t deliver_known(struct run *run, struct subject *s, size_t item, const char *name,
                               struct case_dims dims) {
     struct outcome o = {0};
     bool recorded = false;
     if (run->journal) {
         pthread_mutex_lock(&run->lock);
-        recorded = journal_find(&o, run->journal, s->key, line);
+        recorded = journal_find(&o, run->journal, s->key, name);
         pthread_mutex_unlock(&run->lock);
     }
     if (recorded)
-        return deliver(run, s, item, line, &o, true);
+        return deliver(run, s, item, name, &o, true);
     const char *refusal = kernel_refuses(s->kernel, dims);
     if (!refusal)
         return OK;
     o.judgement = judgement_of(VERDICT_SKIP, "%s", refusal);
-    return deliver(run, s, item, line, &o, false);
+    return deliver(run, s, item, name, &o, false);
 }
 
-static status_t run_subjects(struct worker *w, size_t group, size_t item, const char *line,
+static status_t run_subjects(struct worker *w, size_t group, size_t item, const char *name,
                              const struct test_case *c) {
     struct run *run = w->run;
     const struct group *g = &run->groups[group];
@@ -203,7 +201,7 @@ static status_t run_subjects(struct worker *w, size_t group, size_t item, const 
         struct outcome o = {0};
         if (!tried) { /* the truth is asked for only once some kernel needs it */
             tried = true;
-            truth_status = truth_init(&truth, g->op, c, g->empty_row);
+            truth_status = truth_init(&truth, g->kernel->op, c, g->kernel->empty_row);
             truth.audit = audit_of(run->opt->seed ^ c->seed);
         }
         if (truth_status == ERR_UNDECIDED) {
@@ -214,7 +212,7 @@ static status_t run_subjects(struct worker *w, size_t group, size_t item, const 
             TRY(check_with(&o, w->loaded[i], w->loaded_twin[i], g->plan.items[item].check, c,
                            &truth));
         }
-        TRY(deliver(run, s, item, line, &o, false));
+        TRY(deliver(run, s, item, name, &o, false));
     }
 done:
     truth_clear(&truth);
@@ -228,15 +226,16 @@ static status_t run_job(struct worker *w, size_t job) {
         group++;
     const struct group *g = &run->groups[group];
     size_t item = job - g->first_job;
-    char line[CASE_LINE_SIZE];
+    char line[CASE_LINE_SIZE], name[JOURNAL_NAME_SIZE];
     struct test_case c = {0};
     status_t st = OK;
-    TRY(plan_case(&c, &g->plan.items[item], g->dtype));
+    TRY(plan_case(&c, &g->plan.items[item], g->kernel));
     check_line(line, sizeof line, g->plan.items[item].check, &c);
+    journal_name(name, &c, line);
     for (size_t i = 0; i < run->subject_count; i++)
         if (run->subjects[i].group == group)
-            TRY(deliver_known(run, &run->subjects[i], item, line, c.dims));
-    TRY(run_subjects(w, group, item, line, &c));
+            TRY(deliver_known(run, &run->subjects[i], item, name, c.dims));
+    TRY(run_subjects(w, group, item, name, &c));
 done:
     case_clear(&c);
     return st;
@@ -316,8 +315,7 @@ static status_t join_group(struct run *run, struct subject *s) {
         st = plan_add_twins(&plan);
     for (s->group = 0; st == OK && s->group < run->group_count; s->group++) {
         const struct group *g = &run->groups[s->group];
-        if (g->op == k->op && g->dtype == k->in && g->empty_row == k->empty_row &&
-            plan_equal(&g->plan, &plan))
+        if (case_same(g->kernel, k) && plan_equal(&g->plan, &plan))
             break;
     }
     if (st != OK || s->group < run->group_count) {
@@ -325,7 +323,7 @@ static status_t join_group(struct run *run, struct subject *s) {
         return st;
     }
     run->groups[run->group_count++] =
-        (struct group){.op = k->op, .dtype = k->in, .empty_row = k->empty_row, .plan = plan};
+        (struct group){.kernel = k, .plan = plan};
     return OK;
 }
 

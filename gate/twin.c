@@ -22,15 +22,30 @@ static status_t run_clean(bool *clean, struct judgement *out, struct kernel_resu
 }
 
 static void compare(struct judgement *out, const struct kernel *kernel, struct case_dims dims,
-                    const void *y, const void *twin_y, size_t count) {
+                    const struct tensor_block *y, const struct tensor_block *twin_y, size_t count) {
     size_t step = results_per_row(kernel->op, dims), differing = 0;
+    uint32_t first = 0;
     for (size_t i = 0; i < count; i++) {
-        uint32_t here = dtype_load(kernel->out, y, i), there = dtype_load(kernel->out, twin_y, i);
+        const struct op_place at = op_place_of(kernel->op, &dims, i / step, i % step);
+        const struct tensor *a = &y->tensors[at.output], *b = &twin_y->tensors[at.output];
+        if (!a->type) /* the kernel does without this output */
+            continue;
+        const struct dtype *dt = a->type->dtype;
+        uint32_t here, there;
+        if (dt) {
+            here = dtype_load(dt, a->data, at.element);
+            there = dtype_load(dt, b->data, at.element);
+        } else {
+            here = (uint32_t)(int64_t)tensor_get(a, at.element);
+            there = (uint32_t)(int64_t)tensor_get(b, at.element);
+        }
         if (here == there || differing++)
             continue;
-        double value = dtype_to_double(kernel->out, here);
+        double value = tensor_get(a, at.element);
+        first = here;
         out->worst = (struct worst){.known = true,
                                     .per_row = kernel->op->result == OP_PER_ROW,
+                                    .output = at.output,
                                     .row = i / step,
                                     .col = i % step,
                                     .got = there,
@@ -39,15 +54,13 @@ static void compare(struct judgement *out, const struct kernel *kernel, struct c
     if (!differing)
         return;
     char where[64];
-    int digits = (int)(kernel->out->bits / 4);
-    size_t first = out->worst.row * step + out->worst.col;
-    worst_place(where, sizeof where, &out->worst);
+    int digits = (int)(kernel_output(kernel, out->worst.output)->size * 2);
+    worst_place(where, sizeof where, kernel->op, &out->worst);
     out->verdict = VERDICT_FAIL;
     out->max_rho = INFINITY; /* equal bits are due: the budget is 0 */
     snprintf(out->reason, sizeof out->reason,
-             "twin: %zu of %zu outputs differ; first %s: 0x%0*x here, 0x%0*x on the twin", differing,
-             count, where, digits, (unsigned)dtype_load(kernel->out, y, first), digits,
-             (unsigned)out->worst.got);
+             "twin: %zu of %zu outputs differ; first %s: 0x%0*x here, 0x%0*x on the twin",
+             differing, count, where, digits, (unsigned)first, digits, (unsigned)out->worst.got);
 }
 
 status_t twin_check(struct judgement *out, size_t *compared, struct kernel_result *result,
@@ -69,18 +82,25 @@ status_t twin_check(struct judgement *out, size_t *compared, struct kernel_resul
     if (out->verdict == VERDICT_SKIP)
         return OK;
 
-    size_t count = c->dims.rows * results_per_row(kernel->op, c->dims);
-    void *y = calloc(count + 1, dtype_size(kernel->out));
-    void *twin_y = calloc(count + 1, dtype_size(kernel->out));
+    struct tensor_block here, there;
+    void *y = NULL, *twin_y = NULL;
+    size_t units = 0, count = 0;
     bool clean;
     status_t st = OK;
+    TRY(kernel_outputs(&here, kernel, c->dims, NULL));
+    y = calloc(here.bytes + 1, 1);
+    twin_y = calloc(here.bytes + 1, 1);
     if (!y || !twin_y)
         TRY(FAIL(ERR_NOMEM, "no memory for two outputs of %s", kernel->name));
+    TRY(kernel_outputs(&here, kernel, c->dims, y));
+    TRY(kernel_outputs(&there, kernel, c->dims, twin_y));
+    if (op_unit_count(&units, kernel->op, &c->dims)) /* it does: its block does */
+        count = units * results_per_row(kernel->op, c->dims);
     TRY(run_clean(&clean, out, result, lk, c, y, "first"));
     if (clean)
         TRY(run_clean(&clean, out, &twin_result, twin, c, twin_y, "twin"));
     if (clean) {
-        compare(out, kernel, c->dims, y, twin_y, count);
+        compare(out, kernel, c->dims, &here, &there, count);
         *compared = count;
     }
 done:

@@ -12,6 +12,7 @@
 
 #include "kernels/kernel.h"
 #include "kernels/manifest.h"
+#include "kernels/read_file.h"
 
 struct catalogue {
     struct kernel **kernels; /* by name */
@@ -154,6 +155,20 @@ status_t catalogue_add_builtin(struct catalogue *cat) {
         for (size_t k = 0; k < found.gl_pathc; k++)
             cat->kernels[i]->builtin |= strcmp(cat->kernels[i]->manifest, found.gl_pathv[k]) == 0;
     globfree(&found);
+    return st;
+}
+
+status_t builtin_image(struct dev_image **out, struct device *dev, const char *name) {
+    char folder[PATH_MAX], path[PATH_MAX + 64];
+    char *text = NULL;
+    size_t size;
+    status_t st = OK;
+    TRY(find_builtin(folder));
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    TRY(read_file(&text, &size, path, IMAGE_MAX_BYTES));
+    TRY(device_load(out, dev, path, text, size));
+done:
+    free(text);
     return st;
 }
 

@@ -17,7 +17,8 @@
 struct expr {
     char *text;
     muParserHandle_t parser;
-    double rows, cols; /* the variables that the parser reads */
+    const struct expr_scope *scope;
+    double dims[MAX_DIMS], names[EXPR_MAX_NAMES]; /* the variables that the parser reads */
 };
 
 static pthread_mutex_t muparser = PTHREAD_MUTEX_INITIALIZER;
@@ -56,15 +57,17 @@ static status_t compile(struct expr *e) {
     e->parser = mupCreate(muBASETYPE_FLOAT);
     if (!e->parser)
         return FAIL(ERR_NOMEM, "no memory for an expression");
-    mupDefineVar(e->parser, "rows", &e->rows);
-    mupDefineVar(e->parser, "cols", &e->cols);
+    for (size_t i = 0; i < MAX_DIMS && e->scope->dims[i] != DIM_NONE; i++)
+        mupDefineVar(e->parser, dim_name(e->scope->dims[i]), &e->dims[i]);
+    for (size_t i = 0; i < e->scope->name_count; i++)
+        mupDefineVar(e->parser, e->scope->names[i].name, &e->names[i]);
     mupDefineFun1(e->parser, "ceil", ceil, 1);
     mupDefineFun1(e->parser, "floor", floor, 1);
     mupSetExpr(e->parser, e->text);
     return evaluate(&at_one, e);
 }
 
-status_t expr_new(struct expr **out, const char *text) {
+status_t expr_new(struct expr **out, const char *text, const struct expr_scope *scope) {
     status_t st = OK;
     struct expr *e = NULL;
     *out = NULL;
@@ -77,7 +80,11 @@ status_t expr_new(struct expr **out, const char *text) {
     e = calloc(1, sizeof *e);
     if (!e || !(e->text = strdup(text)))
         TRY(FAIL(ERR_NOMEM, "no memory for an expression"));
-    e->rows = e->cols = 1;
+    e->scope = scope;
+    for (size_t i = 0; i < MAX_DIMS; i++)
+        e->dims[i] = 1;
+    for (size_t i = 0; i < EXPR_MAX_NAMES; i++)
+        e->names[i] = 1;
     pthread_mutex_lock(&muparser);
     st = compile(e);
     pthread_mutex_unlock(&muparser);
@@ -101,19 +108,34 @@ void expr_free(struct expr *e) {
     free(e);
 }
 
+/* With the lock held. */
+static status_t evaluate_in(double *out, struct expr *e, const struct case_dims *dims) {
+    for (size_t i = 0; i < MAX_DIMS && e->scope->dims[i] != DIM_NONE; i++)
+        e->dims[i] = (double)dim_get(dims, e->scope->dims[i]);
+    for (size_t i = 0; i < e->scope->name_count; i++) {
+        status_t st = evaluate_in(&e->names[i], e->scope->names[i].value, dims);
+        if (st != OK)
+            return st;
+    }
+    return evaluate(out, e);
+}
+
 static status_t evaluate_at(double *out, struct expr *e, struct case_dims dims) {
     pthread_mutex_lock(&muparser);
-    e->rows = (double)dims.rows;
-    e->cols = (double)dims.cols;
-    status_t st = evaluate(out, e);
+    status_t st = evaluate_in(out, e, &dims);
     pthread_mutex_unlock(&muparser);
     return st;
 }
 
+void expr_at(char *out, size_t size, const struct expr *e, struct case_dims dims) {
+    dims_text(out, size, e->scope->dims, &dims);
+}
+
 static status_t refuse(const struct expr *e, double value, struct case_dims dims,
                        const char *expected) {
-    return FAIL(ERR_SYNTAX, "`%s` = %.10g at rows = %zu, cols = %zu: expected %s", e->text, value,
-                dims.rows, dims.cols, expected);
+    char at[SHAPE_SIZE];
+    expr_at(at, sizeof at, e, dims);
+    return FAIL(ERR_SYNTAX, "`%s` = %.10g at %s: expected %s", e->text, value, at, expected);
 }
 
 status_t expr_real(double *out, struct expr *e, struct case_dims dims) {

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "kernels/options.h"
+
 /* A kernel and what only this folder sees of it, in one piece. */
 struct understood {
     struct kernel kernel;
@@ -42,19 +44,92 @@ static status_t find_op(const struct op **out, const char *name) {
     return FAIL(ERR_SYNTAX, "unknown op `%s`: expected one of%s", name, known);
 }
 
-static status_t check_scratch_name(const struct manifest_kernel *m, size_t i) {
-    static const char *const taken[] = {"x", "y", "rows", "cols"};
+/* Does the name mean something to the op's kernels already? */
+static bool is_taken(const struct understood *u, const char *name) {
+    const struct op *op = u->kernel.op;
+    const struct expr_scope *scope = &u->detail.scope;
+    for (size_t i = 0; i < op_input_count(op); i++)
+        if (strcmp(name, op->inputs[i].name) == 0)
+            return true;
+    for (size_t i = 0; i < op_output_count(op); i++)
+        if (strcmp(name, op->outputs[i].name) == 0)
+            return true;
+    for (size_t i = 0; scope->dims[i] != DIM_NONE; i++)
+        if (strcmp(name, dim_name(scope->dims[i])) == 0)
+            return true;
+    for (size_t i = 0; i < scope->name_count; i++)
+        if (strcmp(name, scope->names[i].name) == 0)
+            return true;
+    return false;
+}
+
+static status_t check_scratch_name(const struct understood *u, size_t i) {
+    const struct manifest_kernel *m = written(u);
     const char *name = m->scratch[i].name;
     for (const char *p = name; *p; p++)
         if (!isalpha((unsigned char)*p) && *p != '_' && !(p > name && isdigit((unsigned char)*p)))
             return FAIL(ERR_SYNTAX, "`%s` is no identifier", name);
-    for (size_t k = 0; k < sizeof taken / sizeof taken[0]; k++)
-        if (strcmp(name, taken[k]) == 0)
-            return FAIL(ERR_SYNTAX, "`%s` already means something else", name);
+    if (is_taken(u, name))
+        return FAIL(ERR_SYNTAX, "`%s` already means something else", name);
     for (size_t k = 0; k < i; k++)
         if (strcmp(name, m->scratch[k].name) == 0)
             return FAIL(ERR_SYNTAX, "`%s` is already taken by scratch[%zu]", name, k);
     return OK;
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+/* The types of one side; *first is that of the first tensor. */
+static status_t find_types(const struct dtype **first, const struct tensor_type **more,
+                           const struct understood *u, const struct op_tensor *tensors,
+                           size_t count) {
+    status_t st = OK;
+    for (size_t i = 0; i < count; i++) {
+        const struct op_tensor *t = &tensors[i];
+        const char *text = manifest_type(&written(u)->types, t->name);
+        if (!text && t->optional)
+            continue;
+        if (!text)
+            TRY_AT(
+                u,
+                FAIL(ERR_SYNTAX, "missing: op %s has the tensor `%s`", u->kernel.op->name, t->name),
+                "types");
+        TRY_AT(u, find_type(&more[i], text, t->kind), "types.%s", t->name);
+        if (i == 0)
+            *first = more[i]->dtype;
+    }
+done:
+    return st;
+}
+
+/* No type for a tensor that the op does not have. */
+static status_t check_types(const struct understood *u) {
+    const struct op *op = u->kernel.op;
+    for (size_t k = 0; manifest_type_name(k); k++) {
+        const char *name = manifest_type_name(k);
+        bool known = strcmp(name, "acc") == 0 || !manifest_type(&written(u)->types, name);
+        for (size_t i = 0; i < op_input_count(op); i++)
+            known |= strcmp(op->inputs[i].name, name) == 0;
+        for (size_t i = 0; i < op_output_count(op); i++)
+            known |= strcmp(op->outputs[i].name, name) == 0;
+        if (!known)
+            return manifest_at(FAIL(ERR_SYNTAX, "op %s has no such tensor", op->name),
+                               u->detail.file, u->detail.index, "types.%s", name);
+    }
+    return OK;
+}
+
+static status_t compile_types(struct understood *u) {
+    status_t st = OK;
+    struct kernel *k = &u->kernel;
+    const struct op *op = k->op;
+    const char *acc = written(u)->types.acc;
+    TRY(find_types(&k->in, k->more_in, u, op->inputs, op_input_count(op)));
+    TRY(find_types(&k->out, k->more_out, u, op->outputs, op_output_count(op)));
+    TRY_AT(u, find_dtype(&k->acc, acc ? acc : "f32"), "types.acc");
+    TRY(check_types(u));
+done:
+    return st;
 }
 
 /* ---- the image ------------------------------------------------------------------------------- */
@@ -110,12 +185,24 @@ done:
     return st;
 }
 
+/* Small, and about as large as cases are: 7 and 1000 for the first and last of two dimensions. */
 static status_t try_shapes(struct understood *u) {
-    const struct range *rows = &u->detail.rows, *cols = &u->detail.cols;
-    struct case_dims small = {range_near(rows, 1), range_near(cols, 1)};
-    struct case_dims usual = {range_near(rows, 7), range_near(cols, 1000)};
-    status_t st = try_shape(u, small);
-    return st == OK ? try_shape(u, usual) : st;
+    struct case_dims small = {0}, usual = {0};
+    const enum dim *dims = u->kernel.op->dims;
+    for (size_t i = 0; dims[i] != DIM_NONE; i++) {
+        dim_set(&small, dims[i], 1);
+        dim_set(&usual, dims[i], dims[i] == DIM_COLS || dims[i] == DIM_KEYS ? 1000 : 7);
+    }
+    status_t st = try_shape(u, kernel_nearest(&u->kernel, small));
+    return st == OK ? try_shape(u, kernel_nearest(&u->kernel, usual)) : st;
+}
+
+static status_t compile_number(struct expr **out, const struct understood *u, const char *text,
+                               const char *key) {
+    if (!text)
+        return OK;
+    return manifest_at(expr_new(out, text, &u->detail.scope), u->detail.file, u->detail.index,
+                       "numerics.%s", key);
 }
 
 static status_t compile_numerics(struct understood *u) {
@@ -123,22 +210,47 @@ static status_t compile_numerics(struct understood *u) {
     const struct manifest_numerics *m = &written(u)->numerics;
 
     u->detail.numerics = m;
-    if (m->sum_height)
-        TRY_AT(u, expr_new(&u->detail.sum_height, m->sum_height), "numerics.sum_height");
-    if (m->rescales)
-        TRY_AT(u, expr_new(&u->detail.rescales, m->rescales), "numerics.rescales");
+    TRY(compile_number(&u->detail.sum_height, u, m->sum_height, "sum_height"));
+    TRY(compile_number(&u->detail.rescales, u, m->rescales, "rescales"));
+    TRY(compile_number(&u->detail.angle_rel, u, m->angle_rel, "angle_rel"));
+    TRY(compile_number(&u->detail.angle_abs, u, m->angle_abs, "angle_abs"));
+    TRY(compile_number(&u->detail.qk_height, u, m->qk.height, "qk.height"));
+    TRY(compile_number(&u->detail.pv_height, u, m->pv.height, "pv.height"));
+    TRY(compile_number(&u->detail.lazy_threshold, u, m->lazy_threshold, "lazy_threshold"));
+    if (m->p_type)
+        TRY_AT(u, find_dtype(&u->detail.p_type, m->p_type), "numerics.p_type");
+    if (m->table)
+        TRY_AT(u, find_dtype(&u->detail.table, m->table), "numerics.table");
     if ((m->rescale == RESCALE_NONE) != (m->rescales == NULL))
         TRY_AT(u, FAIL(ERR_SYNTAX, "`rescale: online` and `rescales` belong together"), "numerics");
 done:
     return st;
 }
 
+static const char *accepts_text(const struct understood *u, enum dim dim) {
+    const char *text = manifest_accept(&written(u)->accepts, dim);
+    return text ? text : "1..";
+}
+
 static status_t compile_accepts(struct understood *u) {
     status_t st = OK;
-    const struct manifest_accepts *m = &written(u)->accepts;
+    const enum dim *dims = u->kernel.op->dims;
+    bool known[DIM_END] = {0};
 
-    TRY_AT(u, range_parse(&u->detail.rows, m->rows ? m->rows : "1.."), "accepts.rows");
-    TRY_AT(u, range_parse(&u->detail.cols, m->cols ? m->cols : "1.."), "accepts.cols");
+    for (size_t i = 0; dims[i] != DIM_NONE; i++) {
+        known[dims[i]] = true;
+        TRY_AT(u, range_parse(&u->detail.accepts[i], accepts_text(u, dims[i])), "accepts.%s",
+               dim_name(dims[i]));
+    }
+    const char *group = written(u)->accepts.group;
+    if (group && !known[DIM_KV_HEADS])
+        TRY_AT(u, FAIL(ERR_SYNTAX, "op %s has no key-value heads", u->kernel.op->name),
+               "accepts.group");
+    TRY_AT(u, range_parse(&u->detail.group, group ? group : "1.."), "accepts.group");
+    for (enum dim d = DIM_NONE + 1; d < DIM_END; d++)
+        if (!known[d] && manifest_accept(&written(u)->accepts, d))
+            TRY_AT(u, FAIL(ERR_SYNTAX, "op %s has no such dimension", u->kernel.op->name),
+                   "accepts.%s", dim_name(d));
 done:
     return st;
 }
@@ -152,8 +264,9 @@ static status_t compile_scratch(struct understood *u) {
         TRY(FAIL(ERR_NOMEM, "no memory for a kernel"));
     u->detail.scratch_count = m->scratch_count;
     for (size_t i = 0; i < m->scratch_count; i++) {
-        TRY_AT(u, check_scratch_name(m, i), "scratch[%zu].name", i);
-        TRY_AT(u, expr_new(&u->detail.scratch[i], m->scratch[i].bytes), "scratch[%zu].bytes", i);
+        TRY_AT(u, check_scratch_name(u, i), "scratch[%zu].name", i);
+        TRY_AT(u, expr_new(&u->detail.scratch[i], m->scratch[i].bytes, &u->detail.scope),
+               "scratch[%zu].bytes", i);
     }
 done:
     return st;
@@ -180,19 +293,19 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
     };
     TRY_AT(u, check_name(m->name), "name");
     TRY_AT(u, find_op(&u->kernel.op, m->op), "op");
-    TRY_AT(u, find_dtype(&u->kernel.in, m->types.x), "types.x");
-    TRY_AT(u, find_dtype(&u->kernel.out, m->types.y), "types.y");
-    TRY_AT(u, find_dtype(&u->kernel.acc, m->types.acc ? m->types.acc : "f32"), "types.acc");
+    TRY(compile_types(u));
     TRY(compile_accepts(u));
+    TRY(options_compile(&u->detail, u->kernel.op));
     TRY(compile_scratch(u));
     for (size_t i = 0; i < m->launch_count; i++) {
         u->detail.launch_count = i + 1;
-        TRY(launch_compile(&u->detail.launches[i], file, index, i));
+        TRY(launch_compile(&u->detail.launches[i], file, index, i, &u->kernel, &u->detail.scope));
     }
     TRY(compile_numerics(u));
     TRY(try_shapes(u));
     TRY_AT(u, find_image(&u->detail.image_path, m, file->path), m->source ? "source" : "image");
     u->kernel.image = u->detail.image_path;
+    u->kernel.rounding = m->rounding;
     *out = &u->kernel;
     u = NULL;
 done:
@@ -213,6 +326,13 @@ void kernel_free(struct kernel *kernel) {
     free(d->scratch);
     expr_free(d->sum_height);
     expr_free(d->rescales);
+    expr_free(d->angle_rel);
+    expr_free(d->angle_abs);
+    expr_free(d->qk_height);
+    expr_free(d->pv_height);
+    expr_free(d->lazy_threshold);
+    for (size_t i = 0; i < d->scope.name_count; i++)
+        expr_free(d->scope.names[i].value);
     free(d->image_path);
     free(u);
 }
@@ -221,23 +341,34 @@ void kernel_free(struct kernel *kernel) {
 
 const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims) {
     static _Thread_local char reason[160];
-    const struct manifest_accepts *m = &written((const struct understood *)kernel)->accepts;
-    if (!range_contains(&kernel->detail->rows, dims.rows)) {
-        snprintf(reason, sizeof reason, "rows = %zu: accepts %s", dims.rows,
-                 m->rows ? m->rows : "1..");
+    const struct understood *u = (const struct understood *)kernel;
+    const enum dim *list = kernel->op->dims;
+    for (size_t i = 0; list[i] != DIM_NONE; i++) {
+        size_t value = dim_get(&dims, list[i]);
+        if (range_contains(&u->detail.accepts[i], value))
+            continue;
+        snprintf(reason, sizeof reason, "%s = %zu: accepts %s", dim_name(list[i]), value,
+                 accepts_text(u, list[i]));
         return reason;
     }
-    if (!range_contains(&kernel->detail->cols, dims.cols)) {
-        snprintf(reason, sizeof reason, "cols = %zu: accepts %s", dims.cols,
-                 m->cols ? m->cols : "1..");
-        return reason;
-    }
-    return NULL;
+    struct op_options options;
+    if (!kernel->op->refuses)
+        return NULL;
+    if (kernel_options(&options, kernel, dims) != OK)
+        return status_message();
+    const char *why = op_refuses(kernel->op, &dims, &options);
+    if (why || dims.kv_heads == 0 || range_contains(&u->detail.group, dims.heads / dims.kv_heads))
+        return why;
+    snprintf(reason, sizeof reason, "heads / kv_heads = %zu: accepts %s",
+             dims.heads / dims.kv_heads, written(u)->accepts.group);
+    return reason;
 }
 
 struct case_dims kernel_nearest(const struct kernel *kernel, struct case_dims dims) {
-    return (struct case_dims){.rows = range_near(&kernel->detail->rows, dims.rows),
-                              .cols = range_near(&kernel->detail->cols, dims.cols)};
+    const enum dim *list = kernel->op->dims;
+    for (size_t i = 0; list[i] != DIM_NONE; i++)
+        dim_set(&dims, list[i], range_near(&kernel->detail->accepts[i], dim_get(&dims, list[i])));
+    return dims;
 }
 
 status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, struct case_dims dims) {
@@ -252,12 +383,34 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
         .rescale = d->numerics->rescale,
         .divide = d->numerics->divide,
         .log = d->numerics->log,
+        .variance = d->numerics->variance,
+        .rsqrt = d->numerics->rsqrt,
+        .trig = d->numerics->trig,
+        .table = d->table,
+        .tanh = d->numerics->tanh,
+        .topk = d->numerics->topk,
+        .qk.tensor_core = d->numerics->qk.tensor_core,
+        .pv.tensor_core = d->numerics->pv.tensor_core,
+        .p_type = d->p_type,
+        .sum_rounded = d->numerics->sum_rounded,
+        .divide_first = d->numerics->divide_first,
         .flush = d->numerics->flush,
     };
+    numerics_target(out, DEFAULT_ARCH);
     if (d->sum_height)
         TRY(expr_number(&out->sum_height, d->sum_height, dims));
     if (d->rescales)
         TRY(expr_number(&out->rescales, d->rescales, dims));
+    if (d->angle_rel)
+        TRY(expr_number(&out->angle_rel, d->angle_rel, dims));
+    if (d->angle_abs)
+        TRY(expr_number(&out->angle_abs, d->angle_abs, dims));
+    if (d->qk_height)
+        TRY(expr_number(&out->qk.height, d->qk_height, dims));
+    if (d->pv_height)
+        TRY(expr_number(&out->pv.height, d->pv_height, dims));
+    if (d->lazy_threshold)
+        TRY(expr_number(&out->lazy_threshold, d->lazy_threshold, dims));
 done:
     return st;
 }

@@ -15,12 +15,19 @@ struct kernel_detail {
     const struct manifest_file *file;
     size_t index; /* in the manifest: "kernels[index]" */
     char *image_path;
-    struct range rows, cols;
+    struct range accepts[MAX_DIMS]; /* in the order of op->dims */
+    struct range group;             /* attention: heads / kv_heads */
+    const struct manifest_options *options;
+    const struct dtype *round_to; /* NULL: not said */
+    struct expr_scope numbers;    /* dimensions: what options may use */
+    struct expr_scope scope;      /* and the options that are numbers */
     size_t launch_count, scratch_count;
     struct kernel_launch launches[KERNEL_MAX_LAUNCHES];
     struct expr **scratch; /* bytes of each scratch buffer */
     const struct manifest_numerics *numerics;
-    struct expr *sum_height, *rescales; /* NULL: 0 */
+    struct expr *sum_height, *rescales, *angle_rel, *angle_abs; /* NULL: 0 */
+    struct expr *qk_height, *pv_height, *lazy_threshold;        /* NULL: 0 */
+    const struct dtype *table, *p_type;
 };
 
 /*

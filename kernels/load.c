@@ -1,11 +1,11 @@
 /* An image loaded for a kernel, and the manifest's launches held against its entries. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/rewrite.h"
 #include "kernels/loaded.h"
 #include "kernels/read_file.h"
-
-#define MAX_IMAGE ((size_t)256 << 20) /* bytes */
 
 static const char *arg_text(const struct kernel *k, size_t launch, size_t arg) {
     const struct kernel_detail *d = k->detail;
@@ -19,8 +19,8 @@ static bool is_integer_size(size_t size) {
 /* Does an argument of this kind fill a parameter of this size? */
 static status_t check_arg(const struct kernel_arg *arg, const char *text, size_t size) {
     switch (arg->kind) {
-    case ARG_X:
-    case ARG_Y:
+    case ARG_INPUT:
+    case ARG_OUTPUT:
     case ARG_SCRATCH:
         if (size != sizeof(uint64_t))
             return FAIL(ERR_SYNTAX, "`%s` is an address of 8 bytes, the parameter has %zu", text,
@@ -79,10 +79,21 @@ static unsigned count_ambiguous(const struct kernel_detail *d, const struct dev_
     return count;
 }
 
-status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struct kernel *kernel) {
+status_t kernel_text(char **out, size_t *size, const struct kernel *kernel) {
+    char *text;
+    unsigned changed;
+    status_t st = read_file(out, size, kernel->image, IMAGE_MAX_BYTES);
+    if (st != OK || kernel->rounding == ROUNDING_AS_WRITTEN)
+        return st;
+    text = *out;
+    st = ptx_write_rn(out, size, &changed, kernel->image, text, *size);
+    free(text);
+    return st;
+}
+
+status_t kernel_load_text(struct loaded_kernel **out, struct device *dev,
+                          const struct kernel *kernel, const char *text, size_t size) {
     status_t st = OK;
-    char *text = NULL;
-    size_t size;
     struct loaded_kernel *lk = calloc(1, sizeof *lk);
     *out = NULL;
 
@@ -90,7 +101,6 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
         return FAIL(ERR_NOMEM, "no memory to load %s", kernel->name);
     lk->kernel = kernel;
     lk->dev = dev;
-    TRY(read_file(&text, &size, kernel->image, MAX_IMAGE));
     TRY(device_load(&lk->image, dev, kernel->image, text, size));
     for (size_t i = 0; i < kernel->detail->launch_count; i++)
         TRY(check_launch(kernel, i, lk->image));
@@ -99,6 +109,17 @@ status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struc
     lk = NULL;
 done:
     kernel_unload(lk);
+    return st;
+}
+
+status_t kernel_load(struct loaded_kernel **out, struct device *dev, const struct kernel *kernel) {
+    char *text;
+    size_t size;
+    *out = NULL;
+    status_t st = kernel_text(&text, &size, kernel);
+    if (st != OK)
+        return st;
+    st = kernel_load_text(out, dev, kernel, text, size);
     free(text);
     return st;
 }
@@ -113,6 +134,11 @@ void kernel_unload(struct loaded_kernel *lk) {
 
 const struct kernel *loaded_kernel_of(const struct loaded_kernel *lk) {
     return lk->kernel;
+}
+
+unsigned kernel_arch(const struct loaded_kernel *lk) {
+    unsigned arch;
+    return sscanf(device_info(lk->dev)->arch, "sm_%u", &arch) == 1 ? arch : DEFAULT_ARCH;
 }
 
 unsigned kernel_ambiguous(const struct loaded_kernel *lk) {

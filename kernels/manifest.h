@@ -12,20 +12,41 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "kernels/catalogue.h"
 #include "oracle/oracle.h"
 
+#define MANIFEST_MAX_SCRATCH 16 /* buffers of one kernel */
+
+/* By name of a tensor; NULL when not written. */
 struct manifest_types {
-    char *x, *y, *acc; /* acc: NULL when not written */
+    char *x, *y, *acc, *w, *b, *positions;
+    char *q, *k, *v, *o, *lse, *lengths, *bias, *mask, *slopes, *sinks, *p, *index;
 };
 
+/* By name of a dimension; NULL when not written. */
 struct manifest_accepts {
-    char *rows, *cols; /* NULL when not written */
+    char *rows, *cols, *batch, *heads, *kv_heads, *queries, *keys, *head_dim, *k;
+    char *group; /* heads / kv_heads */
+};
+
+/* What the op is told about this kernel: struct op_options before its expressions are evaluated. */
+struct manifest_options {
+    char *eps, *round_to, *base, *rotary_dim; /* expressions, a dtype; NULL when not written */
+    char *scale, *softcap, *window_left, *window_right, *window_sinks;
+    enum rope_layout layout;
+    bool causal, renormalise;
+};
+
+/* A sum of products: struct accumulation before its expressions are evaluated. */
+struct manifest_products {
+    char *height; /* NULL when not written */
+    enum tensor_core tensor_core;
 };
 
 struct manifest_launch {
     char *entry;
-    char **grid, **block, **args; /* expressions; of args also names */
-    uint32_t grid_count, block_count, arg_count;
+    char **grid, **block, **cluster, **args; /* expressions; of args also names */
+    uint32_t grid_count, block_count, cluster_count, arg_count;
     char *shared; /* NULL when not written */
 };
 
@@ -38,16 +59,26 @@ struct manifest_numerics {
     enum rescale_variant rescale;
     enum divide_variant divide;
     enum log_variant log;
-    char *sum_height, *rescales; /* NULL when not written */
+    enum variance_variant variance;
+    enum rsqrt_variant rsqrt;
+    enum trig_variant trig;
+    enum tanh_variant tanh;
+    enum topk_variant topk;
+    struct manifest_products qk, pv;
+    char *p_type, *lazy_threshold; /* NULL when not written */
+    bool sum_rounded, divide_first;
+    char *sum_height, *rescales, *angle_rel, *angle_abs, *table; /* NULL when not written */
     bool flush;
 };
 
 struct manifest_kernel {
     char *name, *op;
     char *source, *image; /* exactly one is not NULL in a good manifest */
+    enum kernel_rounding rounding;
     char *summary;        /* NULL when not written */
     struct manifest_types types;
     struct manifest_accepts accepts;
+    struct manifest_options options;
     enum empty_row empty_row;
     struct manifest_launch *launches;
     struct manifest_scratch *scratch;
@@ -61,6 +92,12 @@ struct manifest {
     struct manifest_kernel *kernels;
     uint32_t kernel_count;
 };
+
+/* What is written under the name of a tensor (or `acc`), or of a dimension; NULL for none. */
+const char *manifest_type(const struct manifest_types *types, const char *name);
+const char *manifest_accept(const struct manifest_accepts *accepts, enum dim dim);
+/* The name of type i, from 0 on; NULL behind the last. */
+const char *manifest_type_name(size_t i);
 
 /* A manifest file that was read; text is kept for the line numbers of later messages. */
 struct manifest_file {

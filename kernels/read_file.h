@@ -6,6 +6,8 @@
 
 #include "base/status.h"
 
+#define IMAGE_MAX_BYTES ((size_t)256 << 20)
+
 /*
  * *out = the file's bytes and a NUL behind them; the caller frees it.  ERR_IO if it cannot be
  * read or is no regular file of at most `limit` bytes; ERR_NOMEM.

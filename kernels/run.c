@@ -3,148 +3,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/size.h"
+#include "kernels/bind.h"
 #include "kernels/loaded.h"
 
-/* The buffers of one run: x, y and the scratch ones, in that order. */
 struct buffers {
-    struct dev_buf **all;
-    size_t count;
+    struct kernel_buffer what[KERNEL_MAX_BUFFERS];
+    struct dev_buf *all[KERNEL_MAX_BUFFERS];
+    uint64_t addresses[KERNEL_MAX_BUFFERS];
 };
 
-enum { BUFFER_X, BUFFER_Y, BUFFER_SCRATCH };
-
 static void buffers_free(struct buffers *buffers) {
-    for (size_t i = 0; i < buffers->count; i++)
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++)
         buffer_free(buffers->all[i]);
-    free(buffers->all);
     *buffers = (struct buffers){0};
 }
 
-static status_t buffers_add(struct buffers *buffers, struct device *dev, size_t bytes) {
-    status_t st = device_alloc(&buffers->all[buffers->count], dev, bytes);
-    buffers->count += st == OK;
-    return st;
+static size_t tensor_bytes(const struct tensor *t) {
+    return t->count * t->type->size;
 }
 
-static status_t data_sizes(size_t *x, size_t *y, const struct kernel *k, struct case_dims dims) {
-    size_t elements, results = dims.rows;
-    *x = *y = 0;
-    bool fits = size_mul(&elements, dims.rows, dims.cols);
-    if (k->op->result == OP_PER_ELEMENT)
-        results = elements;
-    fits = fits && size_mul(x, elements, dtype_size(k->in)) &&
-           size_mul(y, results, dtype_size(k->out));
-    return fits ? OK : FAIL(ERR_NOMEM, "%zu x %zu: too large", dims.rows, dims.cols);
-}
-
+/* Poisoned, but for the inputs. */
 static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
-                            const struct kernel_io *io, size_t x_bytes, size_t y_bytes) {
+                            const struct kernel_io *io, const struct tensor_block *inputs) {
     status_t st = OK;
-    const struct kernel_detail *d = lk->kernel->detail;
-
-    out->all = calloc(BUFFER_SCRATCH + d->scratch_count, sizeof(struct dev_buf *));
-    if (!out->all)
-        TRY(FAIL(ERR_NOMEM, "no memory for %s's buffers", lk->kernel->name));
-    TRY(buffers_add(out, lk->dev, x_bytes));
-    TRY(buffers_add(out, lk->dev, y_bytes));
-    for (size_t i = 0; i < d->scratch_count; i++) {
-        size_t bytes;
-        TRY(manifest_at(expr_size(&bytes, d->scratch[i], io->dims), d->file, d->index,
-                        "scratch[%zu].bytes", i));
-        TRY(buffers_add(out, lk->dev, bytes));
-    }
-    TRY(buffer_write(out->all[BUFFER_X], io->x, x_bytes));
-done:
-    return st;
-}
-
-/* ---- arguments ------------------------------------------------------------------------------- */
-
-/* Does a whole number fit `size` bytes, signed or unsigned? */
-static bool fits(int64_t value, size_t size) {
-    if (size >= sizeof value)
-        return true;
-    int64_t end = (int64_t)1 << (8 * size);
-    return value >= -end / 2 && value < end;
-}
-
-/* The low `size` bytes of *out are the argument: devices and host are little-endian. */
-static status_t evaluate_arg(uint64_t *out, const struct kernel_arg *arg, size_t size,
-                             const struct buffers *buffers, struct case_dims dims) {
-    status_t st = OK;
-    int64_t whole;
-    double real;
-
-    switch (arg->kind) {
-    case ARG_X:
-        *out = buffer_address(buffers->all[BUFFER_X]);
-        break;
-    case ARG_Y:
-        *out = buffer_address(buffers->all[BUFFER_Y]);
-        break;
-    case ARG_SCRATCH:
-        *out = buffer_address(buffers->all[BUFFER_SCRATCH + arg->scratch]);
-        break;
-    case ARG_INTEGER:
-        TRY(expr_integer(&whole, arg->value, dims));
-        if (!fits(whole, size))
-            TRY(FAIL(ERR_UNSUPPORTED, "%lld does not fit the parameter's %zu bytes",
-                     (long long)whole, size));
-        *out = (uint64_t)whole;
-        break;
-    case ARG_REAL:
-        TRY(expr_real(&real, arg->value, dims));
-        *out = dtype_from_double(arg->dtype, real, ROUND_NEAREST);
-        break;
+    TRY(kernel_buffers(out->what, lk->kernel, io->dims));
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
+        if (!out->what[i].name)
+            continue;
+        TRY(device_alloc(&out->all[i], lk->dev, out->what[i].bytes));
+        out->addresses[i] = buffer_address(out->all[i]);
+        if (i < BUFFER_OUTPUTS)
+            TRY(buffer_write(out->all[i], inputs->tensors[i].data, out->what[i].bytes));
     }
 done:
     return st;
-}
-
-static status_t run_launch(struct dev_run *run, struct loaded_kernel *lk, size_t i,
-                           const struct kernel_io *io, const struct buffers *buffers) {
-    status_t st = OK;
-    const struct kernel_detail *d = lk->kernel->detail;
-    const struct kernel_launch *launch = &d->launches[i];
-    const struct dev_entry *entry = image_find(lk->image, launch->entry);
-    uint64_t *values = calloc(launch->arg_count + 1, sizeof *values);
-    const void **args = calloc(launch->arg_count + 1, sizeof *args);
-    struct dev_launch dl = {
-        .image = lk->image,
-        .entry = launch->entry,
-        .args = args,
-        .arg_count = launch->arg_count,
-        .schedule_seed = io->schedule_seed,
-    };
-
-    if (!values || !args)
-        TRY(FAIL(ERR_NOMEM, "no memory for a launch"));
-    TRY(launch_extents(dl.grid, dl.block, launch, io->dims));
-    if (launch->shared)
-        TRY(expr_size(&dl.dynamic_shared, launch->shared, io->dims));
-    for (size_t a = 0; a < launch->arg_count; a++) {
-        TRY(evaluate_arg(&values[a], &launch->args[a], entry->params[a].size, buffers, io->dims));
-        args[a] = &values[a];
-    }
-    TRY(device_launch(run, lk->dev, &dl));
-done:
-    free(values);
-    free(args);
-    return manifest_at(st, d->file, d->index, "launches[%zu]", i);
-}
-
-/* ---- the sequence ---------------------------------------------------------------------------- */
-
-static const char *buffer_name(const struct kernel *k, size_t i) {
-    const struct kernel_detail *d = k->detail;
-    if (i < BUFFER_SCRATCH)
-        return i == BUFFER_X ? "x" : "y";
-    return d->file->manifest->kernels[d->index].scratch[i - BUFFER_SCRATCH].name;
 }
 
 static void add_fault(struct dev_run *run, const struct kernel *k, enum dev_fault_kind kind,
-                      const char *why, size_t buffer) {
+                      const char *why, const char *buffer) {
     run->fault_total++;
     if (run->fault_count == DEV_MAX_FAULTS)
         return;
@@ -152,32 +48,52 @@ static void add_fault(struct dev_run *run, const struct kernel *k, enum dev_faul
     *fault = (struct dev_fault){.kind = kind};
     snprintf(fault->kernel, sizeof fault->kernel, "%s", k->name);
     snprintf(fault->text, sizeof fault->text, "%.64s wrote %s %.64s: %s", k->name,
-             kind == FAULT_GUARD ? "outside buffer" : "to its input", buffer_name(k, buffer), why);
+             kind == FAULT_GUARD ? "outside buffer" : "to its input", buffer, why);
 }
 
 static status_t check_guards(struct dev_run *last, const struct kernel *k,
                              const struct buffers *buffers) {
     status_t st = OK;
-    for (size_t i = 0; i < buffers->count; i++) {
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
         bool intact;
+        if (!buffers->all[i])
+            continue;
         TRY(buffer_guards(&intact, buffers->all[i]));
         if (!intact)
-            add_fault(last, k, FAULT_GUARD, "its guard bytes changed", i);
+            add_fault(last, k, FAULT_GUARD, "its guard bytes changed", buffers->what[i].name);
     }
 done:
     return st;
 }
 
-/* x is the caller's: a kernel that changes it breaks whoever reads it next. */
+/* An input is the caller's: a kernel that changes it breaks whoever reads it next. */
 static status_t check_input(struct dev_run *last, const struct kernel *k,
-                            const struct buffers *buffers, const void *x, size_t x_bytes) {
-    void *now = malloc(x_bytes ? x_bytes : 1);
+                            const struct buffers *buffers, const struct tensor *input, size_t i) {
+    size_t bytes = tensor_bytes(input);
+    void *now = malloc(bytes ? bytes : 1);
     if (!now)
         return FAIL(ERR_NOMEM, "no memory to read the input back");
-    status_t st = buffer_read(now, buffers->all[BUFFER_X], x_bytes);
-    if (st == OK && memcmp(now, x, x_bytes) != 0)
-        add_fault(last, k, FAULT_INPUT, "its contents changed", BUFFER_X);
+    status_t st = buffer_read(now, buffers->all[i], bytes);
+    if (st == OK && memcmp(now, input->data, bytes) != 0)
+        add_fault(last, k, FAULT_INPUT, "its contents changed", buffers->what[i].name);
     free(now);
+    return st;
+}
+
+/* After a sequence that completed: what it left outside its outputs, and the outputs. */
+static status_t collect(struct dev_run *last, const struct kernel *k, const struct buffers *buffers,
+                        const struct tensor_block *inputs, const struct tensor_block *outputs) {
+    status_t st = OK;
+    TRY(check_guards(last, k, buffers));
+    for (size_t i = 0; i < OP_MAX_INPUTS; i++)
+        if (inputs->tensors[i].type)
+            TRY(check_input(last, k, buffers, &inputs->tensors[i], i));
+    for (size_t i = 0; i < OP_MAX_OUTPUTS; i++) {
+        const struct tensor *t = &outputs->tensors[i];
+        if (t->type)
+            TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
+    }
+done:
     return st;
 }
 
@@ -187,27 +103,32 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
     const struct kernel *k = lk->kernel;
     const char *refusal = kernel_refuses(k, io->dims);
     struct buffers buffers = {0};
-    size_t x_bytes, y_bytes;
+    struct bound_kernel bound = {0};
+    struct tensor_block inputs, outputs;
     bool completed = true;
 
     result->run_count = 0;
     if (refusal)
         return FAIL(ERR_USAGE, "%s: %s", k->name, refusal);
-    TRY(data_sizes(&x_bytes, &y_bytes, k, io->dims));
-    memset(io->y, 0xff, y_bytes);
-    TRY(buffers_new(&buffers, lk, io, x_bytes, y_bytes));
-    for (size_t i = 0; completed && i < k->detail->launch_count; i++) {
+    TRY(kernel_inputs(&inputs, k, io->dims, (void *)io->x)); /* only read */
+    TRY(kernel_outputs(&outputs, k, io->dims, io->y));
+    for (size_t i = 0; i < OP_MAX_OUTPUTS; i++)
+        if (outputs.tensors[i].type)
+            memset(outputs.tensors[i].data, 0xff, tensor_bytes(&outputs.tensors[i]));
+    TRY(buffers_new(&buffers, lk, io, &inputs));
+    TRY(kernel_bind(&bound, lk, io->dims, buffers.addresses));
+    for (size_t i = 0; completed && i < bound.launch_count; i++) {
         struct dev_run *run = &result->runs[i];
-        TRY(run_launch(run, lk, i, io, &buffers));
+        bound.launches[i].schedule_seed = io->schedule_seed;
+        TRY(manifest_at(device_launch(run, lk->dev, &bound.launches[i]), k->detail->file,
+                        k->detail->index, "launches[%zu]", i));
         result->run_count = i + 1;
         completed = run->completed;
     }
-    if (completed) {
-        TRY(check_guards(&result->runs[result->run_count - 1], k, &buffers));
-        TRY(check_input(&result->runs[result->run_count - 1], k, &buffers, io->x, x_bytes));
-        TRY(buffer_read(io->y, buffers.all[BUFFER_Y], y_bytes));
-    }
+    if (completed)
+        TRY(collect(&result->runs[result->run_count - 1], k, &buffers, &inputs, &outputs));
 done:
+    bound_kernel_clear(&bound);
     buffers_free(&buffers);
     return st;
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "oracle/attention_impl.h"
 #include "oracle/refine.h"
 
 static size_t distance(size_t a, size_t b) {
@@ -336,7 +337,7 @@ done:
     return st;
 }
 
-static status_t attention_check(const struct attention_row *row) {
+status_t attention_check(const struct attention_row *row) {
     if (row->keys_used > row->keys || row->query >= row->queries)
         return FAIL(ERR_USAGE, "attention: %zu of %zu keys used, query %zu of %zu", row->keys_used,
                     row->keys, row->query, row->queries);

@@ -58,6 +58,25 @@ status_t check_types(const struct numerics *nu) {
     return OK;
 }
 
+static void target(struct accumulation *a, unsigned arch) {
+    /* Fasi, Higham, Mikaitis and Pranesh 2021, and MMA-Sim 2025, for what each architecture does. */
+    bool tf32 = a->tensor_core == TENSOR_CORE_TF32;
+    if (a->tensor_core == TENSOR_CORE_NONE)
+        return;
+    if (arch >= 90) {
+        a->block = tf32 ? 8 : 16;
+        a->bits = 25;
+    } else {
+        a->block = tf32 || arch < 75 ? 4 : 8;
+        a->bits = arch < 75 ? 23 : 24;
+    }
+}
+
+void numerics_target(struct numerics *numerics, unsigned arch) {
+    target(&numerics->qk, arch);
+    target(&numerics->pv, arch);
+}
+
 double bounds_two_orders(double budget_a, double budget_b) {
     return add_up(budget_a, budget_b);
 }

@@ -72,6 +72,13 @@ enum topk_variant {
     TOPK_BY_PROBABILITY, /* computed ones: nearly equal ones may change places */
 };
 
+/* Which tensor core instruction sums: mma.sync or wgmma with operands of this kind. */
+enum tensor_core {
+    TENSOR_CORE_NONE,
+    TENSOR_CORE_16BIT, /* f16, bf16 */
+    TENSOR_CORE_TF32,
+};
+
 /*
  * A sum of products.  block = 0: products and additions rounded to nearest in acc, `height` of them
  * on the longest chain from a product to the sum (d for d fused multiply-adds).  block > 0: tensor
@@ -81,6 +88,7 @@ enum topk_variant {
 struct accumulation {
     double height;
     unsigned block, bits;
+    enum tensor_core tensor_core; /* where block and bits are from: see numerics_target */
 };
 
 struct numerics {
@@ -112,6 +120,12 @@ struct numerics {
 
     enum topk_variant topk;
 };
+
+/*
+ * block and bits of qk and pv as the tensor cores of this architecture (90 for sm_90) have them,
+ * where they name one.  docs/bounds.md#tensor.
+ */
+void numerics_target(struct numerics *numerics, unsigned arch);
 
 /*
  * An upper bound on |got_A - got_B| for two kernels, or two summation trees, that each stay within

@@ -9,8 +9,6 @@
 #include "oracle/attention.h"
 #include "oracle/bounds_impl.h"
 
-#define TANH_FAST_ERROR 4.94e-4 /* 2^-10.987, rounded up */
-
 /* One visible key, or the sink. */
 struct key {
     size_t j;        /* its slot; SIZE_MAX for the sink */
@@ -56,8 +54,7 @@ static double block_error(const struct accumulation *a) {
            ldexp(1, a->bits < 23 ? -(int)a->bits : -23);
 }
 
-/* Of n products in this many tensor core blocks; relative to sum |terms|. */
-static double accumulation_error(const struct accumulation *a, double n, double blocks) {
+double accumulation_error(const struct accumulation *a, double n, double blocks) {
     if (a->block == 0)
         return grown(fmin(a->height, n), U32);
     return grown(blocks, block_error(a));

@@ -109,4 +109,11 @@ double last_rounding(const struct division *division, double quotient, const str
 MUST_CHECK status_t log_rounding(double *out, const struct numerics *nu, double log_sum,
                                  double moved);
 
+/* ---- bounds_attention.c ---------------------------------------------------------------------- */
+
+#define TANH_FAST_ERROR 4.94e-4 /* 2^-10.987, rounded up */
+
+/* Of n products in this many tensor core blocks; relative to sum |terms|. */
+double accumulation_error(const struct accumulation *a, double n, double blocks);
+
 #endif

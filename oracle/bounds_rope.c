@@ -10,6 +10,7 @@
 struct turn {
     double sine, cosine;             /* |.|, rounded up */
     double sine_error, cosine_error; /* of the kernel's */
+    bool sine_signed, cosine_signed; /* the kernel's has the sign of the real one, or both are 0 */
 };
 
 /* Error of a computed sine or cosine whose real value, at the kernel's angle, is at most `size`. */
@@ -33,14 +34,18 @@ static struct turn turn_at(const struct rope_row *row, size_t i, const struct nu
     double angle = row->position * freq;
     /* pow and its exponent lose a few 2^-53 log(base) relative: sine and cosine move by that. */
     double loss = fabs(angle) * 0x1p-46;
-    struct turn t = {fmin(1, fabs(sin(angle)) + loss + 0x1p-52),
-                     fmin(1, fabs(cos(angle)) + loss + 0x1p-52), 0, 0};
+    struct turn t = {.sine = fmin(1, fabs(sin(angle)) + loss + 0x1p-52),
+                     .cosine = fmin(1, fabs(cos(angle)) + loss + 0x1p-52)};
     double off = nu->angle_rel * fabs(angle) * (1 + 0x1p-46) + nu->angle_abs;
     double moved = off * off / 2;
     t.sine_error = fmin(2, t.cosine * off + moved);
     t.cosine_error = fmin(2, t.sine * off + moved);
     t.sine_error += trig_error(nu, t.sine + t.sine_error);
     t.cosine_error += trig_error(nu, t.cosine + t.cosine_error);
+    const double doubt = 2 * (loss + 0x1p-52);
+    bool exact = angle == 0 && nu->angle_abs == 0;
+    t.sine_signed = exact || t.sine - doubt > t.sine_error;
+    t.cosine_signed = exact || t.cosine - doubt > t.cosine_error;
     return t;
 }
 
@@ -68,9 +73,14 @@ status_t rope_budget(double *budget, const struct rope_row *row, const struct en
         struct rope_pair at = rope_pair_at(row, i);
         double a = row->x[at.first], b = row->x[at.second];
         budget[at.first] = budget[at.second] = 0;
-        if (!isfinite(a) || !isfinite(b))
-            continue;
         struct turn t = turn_at(row, i, nu);
+        if (!isfinite(a) || !isfinite(b)) { /* Inf times what may have either sign, or be 0 */
+            if ((isinf(a) && !t.cosine_signed) || (isinf(b) && !t.sine_signed))
+                budget[at.first] = INFINITY;
+            if ((isinf(a) && !t.sine_signed) || (isinf(b) && !t.cosine_signed))
+                budget[at.second] = INFINITY;
+            continue;
+        }
         double first = fmax(fabs(want[at.first].lo), fabs(want[at.first].hi));
         double second = fmax(fabs(want[at.second].lo), fabs(want[at.second].hi));
         budget[at.first] =

@@ -14,6 +14,8 @@
 
 /* |computed e^t - e^t| <= EXP_ERROR e^t for FAR <= t <= 0; exact at 0. */
 #define EXP_ERROR 0x1.cp-53
+/* Of the short one, for the common look and for attention; exact at 0, too. */
+#define QUICK_ERROR 0x1p-42
 /* Below this argument tier 0 does not compute e^t: it is in [0, FAR_SIZE]. */
 #define FAR (-600.0)
 #define FAR_SIZE 0x1p-860
@@ -26,37 +28,6 @@ struct row_scan {
 /* s + c is the sum but for the roundings of c, which are at most n 2^-53 lost. */
 struct row_sum {
     double s, c, lost;
-};
-
-/* What the lower bound on softmax's budgets needs of the kernel's numerics and of the row. */
-struct softmax_terms {
-    double max, folded; /* folded: RN(max * log2(e) in f32) */
-    int exp;            /* enum exp_variant */
-    bool online;
-    double worst_eps, slope, argument; /* argument: absolute error of it, under flush */
-    double log2e_error, shift;
-};
-
-struct softmax_limits {
-    double lo, hi;                  /* of a share: struct shifted */
-    double max, floor, floor_below; /* an exp's floor counts below this argument */
-    double division, sum;           /* relative errors */
-    double lost;                    /* what a floor weighs: share (1 + division) / (1 - sigma) */
-    double smallest_step;           /* 2^(emin - p) of acc */
-    double tiny;                    /* a last rounding below 2^-125; 0: as above it */
-    bool nearest;
-    double out_smallest_step, out_unit, out_flush; /* out_unit 0: out is acc */
-    double keep;                                   /* just below 1: pays for all roundings */
-    double out_prec_scale, out_min_normal;         /* 2^(p-1), 2^emin of the output format */
-};
-
-struct softmax_extremes {
-    bool within;           /* every element is within its budget for certain */
-    bool earned;           /* some budget is far below its result: this row could have failed */
-    double ulps, rel, rho; /* the largest, to 2^-20 or so; rho: of the lower bound */
-    size_t worst;          /* where rho is largest */
-    double budget;         /* the lower bound there */
-    struct enclosure want; /* the result there */
 };
 
 struct row_simd {
@@ -72,12 +43,6 @@ struct row_simd {
     /* (x - max) - [lo, hi] */
     void (*logs)(struct enclosure *out, const double *x, size_t n, double max, double lo,
                  double hi);
-    /* alpha[j]: no more than direct_alpha; returns the sum of e[j] times those of the sum's terms. */
-    double (*terms)(double *alpha, const double *x, const double *e, size_t n,
-                    const struct softmax_terms *t);
-    struct softmax_extremes (*within)(const double *got, const double *x, const double *e,
-                                      const double *alpha, size_t n,
-                                      const struct softmax_limits *l);
 };
 
 extern const struct row_simd row_simd_v2, row_simd_v3, row_simd_v4;

@@ -7,6 +7,10 @@
 
 #include "base/size.h"
 #include "oracle/outward.h"
+#include "oracle/simd_attention.h"
+#include "oracle/simd_norm.h"
+#include "oracle/simd_wide.h"
+#include "oracle/simd_within.h"
 #include "oracle/tier_impl.h"
 
 /* ---- which loops this machine runs ------------------------------------------------------------ */
@@ -22,23 +26,37 @@ static bool has_v4(void) {
            __builtin_cpu_supports("avx512vl");
 }
 
-static const struct row_simd *pick_level(void) {
+/* 2, 3 or 4. */
+static int pick_level(void) {
     const char *wanted = getenv("ASSAY_ISA");
     if (has_v4() && (!wanted || strcmp(wanted, "v4") == 0))
-        return &row_simd_v4;
+        return 4;
     if (has_v3() && (!wanted || strcmp(wanted, "v2") != 0))
-        return &row_simd_v3;
-    return &row_simd_v2;
+        return 3;
+    return 2;
 }
 
 /* Asked for several times a row; every thread finds the same answer. */
-const struct row_simd *row_simd(void) {
-    static const struct row_simd *_Atomic level;
-    const struct row_simd *known = level;
+static int level(void) {
+    static _Atomic int level;
+    int known = level;
     if (!known)
         level = known = pick_level();
     return known;
 }
+
+#define OF_LEVEL(name)                                                                     \
+    const struct name *name(void) {                                                        \
+        static const struct name *const by_level[] = {&name##_v2, &name##_v3, &name##_v4}; \
+        return by_level[level() - 2];                                                      \
+    }
+
+OF_LEVEL(row_simd)
+OF_LEVEL(within_simd)
+OF_LEVEL(attention_simd)
+OF_LEVEL(wide_simd)
+OF_LEVEL(wide_attention_simd)
+OF_LEVEL(norm_simd)
 
 /* ---- tier 0 ----------------------------------------------------------------------------------- */
 
@@ -117,9 +135,90 @@ static void log_ops_f64(struct enclosure *out, const struct oracle_row *row,
         *out = (struct enclosure){nextafter(ends.lo, -INFINITY), nextafter(ends.hi, INFINITY)};
 }
 
-/* *given = false: tier 0 does not answer for this row. */
-static status_t enclose_f64(struct enclosure *out, bool *given, const struct op *op,
-                            const struct oracle_row *row) {
+/* ---- double-double ----------------------------------------------------------------------------- */
+
+static void add_exactly(double *hi, double *lo) {
+    double sum = *hi + *lo;
+    *lo = two_sum_error(*hi, *lo, sum);
+    *hi = sum;
+}
+
+/* hi + lo + rest, half a width of `half`; the last sums outward. */
+static struct enclosure around_three(double hi, double lo, double rest, double half) {
+    for (int pass = 0; pass < 2; pass++) { /* they may cancel: side by side first */
+        add_exactly(&hi, &lo);
+        add_exactly(&lo, &rest);
+    }
+    return (struct enclosure){add_down(hi, add_down(lo, add_down(rest, -half))),
+                              add_up(hi, add_up(lo, add_up(rest, half)))};
+}
+
+static bool sum_dd(struct enclosure *out, const struct oracle_row *row) {
+    struct wide_sum sum = wide_simd()->sum(row->x, row->cols);
+    if (!(fabs(sum.s) < MAX_SIZE))
+        return false;
+    *out = around_three(sum.s, sum.c, sum.d, ((double)row->cols + 64) * 0x1p-52 * sum.lost);
+    return true;
+}
+
+/* Relative errors, with what makes them hold MPFR's enclosures at 96 bits. */
+static double dd_slack(size_t cols) {
+    return 0x1p-88 + (double)cols * 0x1p-100;
+}
+
+static void log_ops_dd(struct enclosure *out, const struct oracle_row *row, struct pair rest,
+                       double half, double max, bool per_element) {
+    mpfr_t lo, hi;
+    mpfr_inits2(96, lo, hi, (mpfr_ptr)0); /* as lse_attempt: from wider ends these are no tighter */
+    mpfr_set_d(lo, rest.hi, MPFR_RNDN);
+    mpfr_set(hi, lo, MPFR_RNDN);
+    mpfr_add_d(lo, lo, add_down(rest.lo, -half), MPFR_RNDD);
+    mpfr_add_d(hi, hi, add_up(rest.lo, half), MPFR_RNDU);
+    if (mpfr_sgn(lo) < 0)
+        mpfr_set_zero(lo, 1);
+    mpfr_log1p(lo, lo, MPFR_RNDD);
+    mpfr_log1p(hi, hi, MPFR_RNDU);
+    if (per_element) {
+        struct pair log = {mpfr_get_d(lo, MPFR_RNDN), 0};
+        mpfr_sub(hi, hi, lo, MPFR_RNDU);
+        mpfr_sub_d(lo, lo, log.hi, MPFR_RNDN);
+        log.lo = mpfr_get_d(lo, MPFR_RNDN);
+        wide_simd()->logs(out, row->x, row->cols, max, log, mpfr_get_d(hi, MPFR_RNDU),
+                          dd_slack(row->cols));
+    } else {
+        mpfr_add_d(lo, lo, max, MPFR_RNDD);
+        mpfr_add_d(hi, hi, max, MPFR_RNDU);
+        *out = enclosure_from_mpfr(lo, hi);
+    }
+    mpfr_clears(lo, hi, (mpfr_ptr)0);
+}
+
+static status_t exps_dd(struct enclosure *out, const struct op *op, const struct oracle_row *row,
+                        double max) {
+    struct row_facts facts = row_examine(row);
+    size_t n = row->cols, far, bytes;
+    double *e = NULL;
+    if (!size_mul(&bytes, n, 2 * sizeof *e) || !(e = malloc(bytes)))
+        return FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", n);
+    struct pair rest = wide_simd()->exps(e, e + n, &far, row->x, n, max, facts.argmax);
+    double half = rest.hi * dd_slack(n) + (double)far * FAR_SIZE;
+    if (op->enclose == softmax_enclose) {
+        /* 1 + rest: dd, and the far ones beside a sum of at least 1 */
+        double sum = 1 + rest.hi;
+        struct pair s = {sum, two_sum_error(1, rest.hi, sum) + rest.lo};
+        wide_simd()->shares(out, e, e + n, row->x, n, s, dd_slack(n));
+    } else {
+        log_ops_dd(out, row, rest, half, max, op->enclose == log_softmax_enclose);
+    }
+    free(e);
+    return OK;
+}
+
+/* ---- which rows a tier answers for ------------------------------------------------------------- */
+
+/* *given = false: this tier does not answer for this row. */
+static status_t enclose_by(struct enclosure *out, bool *given, enum tier tier, const struct op *op,
+                           const struct oracle_row *row) {
     *given = false;
     bool softmax = op->enclose == softmax_enclose, lse = op->enclose == lse_enclose;
     bool log_softmax = op->enclose == log_softmax_enclose;
@@ -133,11 +232,14 @@ static status_t enclose_f64(struct enclosure *out, bool *given, const struct op 
         return op->enclose(out, row);
     }
     if (sum) {
-        *given = sum_f64(out, row);
+        *given = tier == TIER_F64 ? sum_f64(out, row) : sum_dd(out, row);
         return OK;
     }
     if (fabs(scan.max) > MAX_SIZE)
         return OK;
+    *given = true;
+    if (tier == TIER_DD)
+        return exps_dd(out, op, row, scan.max);
     struct shifted s;
     status_t st = shifted_init(&s, row, scan.max);
     if (st != OK)
@@ -146,7 +248,6 @@ static status_t enclose_f64(struct enclosure *out, bool *given, const struct op 
         row_simd()->shares(out, s.e, row->x, row->cols, s.lo, s.hi);
     else
         log_ops_f64(out, row, &s, scan.max, log_softmax);
-    *given = true;
     shifted_clear(&s);
     return OK;
 }
@@ -154,18 +255,18 @@ static status_t enclose_f64(struct enclosure *out, bool *given, const struct op 
 /* ---- the ladder ------------------------------------------------------------------------------- */
 
 const char *tier_name(enum tier tier) {
-    static const char *const names[TIER_COUNT] = {[TIER_F64] = "f64", [TIER_MPFR] = "mpfr"};
+    static const char *const names[TIER_COUNT] = {
+        [TIER_F64] = "f64", [TIER_DD] = "dd", [TIER_MPFR] = "mpfr"};
     return names[tier];
 }
 
 status_t tier_enclose(struct enclosure *out, enum tier *tier, const struct op *op,
                       const struct oracle_row *row) {
-    if (*tier == TIER_F64) {
+    for (; *tier < TIER_MPFR; ++*tier) {
         bool given;
-        status_t st = enclose_f64(out, &given, op, row);
+        status_t st = enclose_by(out, &given, *tier, op, row);
         if (st != OK || given)
             return st;
-        *tier = TIER_MPFR;
     }
     return op->enclose(out, row);
 }

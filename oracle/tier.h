@@ -12,6 +12,7 @@
 
 enum tier {
     TIER_F64,  /* double, side by side, compensated: relative width about 2^-49 */
+    TIER_DD,   /* double-double, side by side: a step of double, as MPFR's */
     TIER_MPFR, /* op->enclose */
     TIER_COUNT
 };
@@ -21,7 +22,7 @@ const char *tier_name(enum tier tier); /* "f64" */
 /*
  * out[0 .. n-1], n = 1 or cols, by *tier or, where that has no answer (an op without it, a range it
  * is not proven for), by the next one that has; *tier becomes the one that answered.  Enclosures of
- * TIER_F64 contain those of TIER_MPFR.  ERR_NOMEM; ERR_UNDECIDED from TIER_MPFR.
+ * the lower tiers contain those of TIER_MPFR.  ERR_NOMEM; ERR_UNDECIDED from TIER_MPFR.
  */
 MUST_CHECK status_t tier_enclose(struct enclosure *out, enum tier *tier, const struct op *op,
                                  const struct oracle_row *row);

@@ -9,13 +9,14 @@
 
 #include "base/size.h"
 #include "oracle/bounds_impl.h"
+#include "oracle/simd_within.h"
 #include "oracle/tier.h"
 #include "oracle/tier_impl.h"
 
 static struct softmax_terms terms_of(const struct numerics *nu, double max) {
     const struct exp_facts facts = exp_facts_of(nu);
     const bool folded = nu->exp == EXP_EX2_FOLDED;
-    const double flushed = nu->flush ? dtype_min_normal(nu->acc) : 0;
+    const double shift = folded ? U32 * fabs(max) * (1 + U32) : 0;
     return (struct softmax_terms){
         .max = max,
         .folded = (float)(max * LOG2E_F32),
@@ -23,39 +24,40 @@ static struct softmax_terms terms_of(const struct numerics *nu, double max) {
         .online = nu->rescale == RESCALE_ONLINE,
         .worst_eps = facts.ulps * 0x1p-23,
         .slope = facts.slope,
-        .argument = 2 * flushed,
         .log2e_error = LOG2E_ERROR,
-        .shift = folded ? U32 * fabs(max) * (1 + U32) : 0,
+        .shift = shift,
+        .floor = facts.floor,
+        .floor_below = -87 + shift,
     };
 }
 
-static struct softmax_limits limits_of(const struct numerics *nu, const struct division *division,
-                                       const struct softmax_terms *t, const struct shifted *s,
-                                       double sigma, size_t cols) {
-    const struct exp_facts facts = exp_facts_of(nu);
+/* 1/S from the row's sum, and how far e_j / S may be off. */
+static void share_of(struct softmax_limits *l, const struct softmax_sums *sums, size_t finite) {
+    /* e_j and their sum: QUICK_ERROR each, the sum's roundings; 1/S and three products */
+    double off = (2 * QUICK_ERROR + (sums->chain + 8) * 0x1p-53) * (1 + 0x1p-20);
+    if (finite == 1) /* 1 and zeros: nothing rounds */
+        off = 0;
+    l->share = 1 / sums->size;
+    l->width = l->share * off;
+    l->lo = l->share * (1 - off);
+    l->hi = l->share * (1 + off);
+}
+
+static void limits_of(struct softmax_limits *l, const struct numerics *nu,
+                      const struct division *division, double sigma, size_t cols) {
     const struct dtype *out = nu->out;
     const double flushed = dtype_min_normal(nu->acc);
-    return (struct softmax_limits){
-        .lo = s->lo,
-        .hi = s->hi,
-        .max = t->max,
-        .floor = facts.floor,
-        .floor_below = -87 + t->shift,
-        .division = division->rel,
-        .sum = sigma / (1 - sigma),
-        .lost = s->lo * (1 + division->rel) / (1 - sigma),
-        .smallest_step = ldexp(1, nu->acc->emin - (int)nu->acc->prec),
-        .tiny = nu->flush           ? flushed
-                : division->nearest ? 0
-                                    : 2.5 * 0x1p-149,
-        .nearest = division->nearest,
-        .out_smallest_step = ldexp(1, out->emin - (int)out->prec),
-        .out_unit = out == nu->acc ? 0 : unit_roundoff(out),
-        .out_flush = out != nu->acc && nu->flush ? flushed : 0,
-        .keep = 1 - 0x1p-40 - (double)cols * 0x1p-51,
-        .out_prec_scale = ldexp(1, (int)out->prec - 1),
-        .out_min_normal = dtype_min_normal(out),
-    };
+    l->own = l->lo * (1 + division->rel) / (1 - sigma);
+    l->every = l->lo * compound(division->rel, sigma / (1 - sigma));
+    l->smallest_step = ldexp(1, nu->acc->emin - (int)nu->acc->prec);
+    l->step = division->nearest ? unit_roundoff(nu->acc) : 0;
+    l->tiny = nu->flush ? flushed : division->nearest ? 0 : 2.5 * 0x1p-149;
+    l->out_smallest_step = ldexp(1, out->emin - (int)out->prec);
+    l->out_unit = out == nu->acc ? 0 : unit_roundoff(out);
+    l->out_flush = out != nu->acc && nu->flush ? flushed : 0;
+    l->keep = 1 - 0x1p-39 - (double)cols * 0x1p-51;
+    l->out_prec_scale = ldexp(1, (int)out->prec - 1);
+    l->out_min_normal = dtype_min_normal(out);
 }
 
 /* Kernels and rows that the proof covers; what op->budget refuses, it is to refuse itself. */
@@ -70,35 +72,32 @@ static bool covered(struct division *division, const struct numerics *nu,
 static status_t look(struct tier_extremes *out, const struct oracle_row *row, const double *got,
                      const struct numerics *nu, const struct division *division,
                      const struct row_scan *scan) {
-    const struct row_simd *simd = row_simd();
-    struct shifted s = {0};
-    double *alpha = NULL;
+    const struct within_simd *simd = within_simd();
     size_t n = row->cols, bytes;
-    status_t st = OK;
-    TRY(shifted_init(&s, row, scan->max));
-    if (!size_mul(&bytes, n, sizeof *alpha) || !(alpha = malloc(bytes)))
-        TRY(FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", n));
+    double *e = NULL;
+    if (!size_mul(&bytes, n, 2 * sizeof *e) || !(e = malloc(bytes)))
+        return FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", n);
     struct softmax_terms t = terms_of(nu, scan->max);
-    double errors = simd->terms(alpha, row->x, s.e, n, &t) * s.lo;
+    struct softmax_limits l = {.masked = scan->minus_inf > 0};
+    struct softmax_sums sums = simd->weigh(e, e + n, row->x, n, &t);
+    share_of(&l, &sums, n - scan->minus_inf);
     double gamma = grown(effective_height(nu, n - scan->minus_inf), U32);
-    double sigma = compound(gamma, errors) * (1 - 0x1p-40 - (double)n * 0x1p-51);
+    double sigma = compound(gamma, sums.errors * l.lo) * (1 - 0x1p-40 - (double)n * 0x1p-51);
     if (sigma < 0.5) { /* else the budget may be infinite */
-        struct softmax_limits l = limits_of(nu, division, &t, &s, sigma, n);
-        struct softmax_extremes e = simd->within(got, row->x, s.e, alpha, n, &l);
-        *out = (struct tier_extremes){.within = e.within,
+        limits_of(&l, nu, division, sigma, n);
+        struct softmax_extremes x = simd->within(got, row->x, e, e + n, n, &l);
+        *out = (struct tier_extremes){.within = x.within,
                                       .sharp = !t.online,
-                                      .earned = e.earned && !t.online,
-                                      .ulps = e.ulps,
-                                      .rel = e.rel,
-                                      .rho = e.rho,
-                                      .worst = e.worst,
-                                      .budget = e.budget,
-                                      .want = e.want};
+                                      .earned = x.earned && !t.online,
+                                      .ulps = x.ulps,
+                                      .rel = x.rel,
+                                      .rho = x.rho,
+                                      .worst = x.worst,
+                                      .budget = x.budget,
+                                      .want = x.want};
     }
-done:
-    free(alpha);
-    shifted_clear(&s);
-    return st;
+    free(e);
+    return OK;
 }
 
 status_t tier_within(struct tier_extremes *out, const struct op *op, const struct oracle_row *row,

@@ -40,7 +40,8 @@ static struct oracle_row chosen(double *x, const struct topk_row *row, const siz
     return (struct oracle_row){x, row->k, row->row.empty_row};
 }
 
-status_t softmax_topk_enclose(size_t *index, struct enclosure *p, const struct topk_row *row) {
+status_t softmax_topk_tier_enclose(size_t *index, struct enclosure *p, enum tier *tier,
+                                   const struct topk_row *row) {
     if (row->k > row->row.cols)
         return FAIL(ERR_USAGE, "softmax_topk: %zu of a row of %zu", row->k, row->row.cols);
     struct row_facts facts = row_examine(&row->row);
@@ -60,9 +61,9 @@ status_t softmax_topk_enclose(size_t *index, struct enclosure *p, const struct t
         TRY(FAIL(ERR_NOMEM, "softmax_topk: no memory for a row of %zu", row->row.cols));
     if (row->renormalise) {
         struct oracle_row part = chosen(x, row, index);
-        TRY(softmax_enclose(p, &part));
+        TRY(tier_enclose(p, tier, op_find("softmax"), &part));
     } else {
-        TRY(softmax_enclose(all, &row->row));
+        TRY(tier_enclose(all, tier, op_find("softmax"), &row->row));
         for (size_t r = 0; r < row->k; r++)
             p[r] = all[index[r]];
     }
@@ -70,4 +71,9 @@ done:
     free(all);
     free(x);
     return st;
+}
+
+status_t softmax_topk_enclose(size_t *index, struct enclosure *p, const struct topk_row *row) {
+    enum tier tier = TIER_MPFR;
+    return softmax_topk_tier_enclose(index, p, &tier, row);
 }

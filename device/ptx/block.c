@@ -2,7 +2,7 @@
  * block.c - one block: its state, its barriers, its warps in turn.
  *
  * A barrier counts threads.  Without a thread count it is complete when every thread of the block
- * that has not exited has arrived (PTX ISA 9.7.13.1).  When nothing in a block can run and not all
+ * that has not exited has arrived (PTX ISA 9.7.13.1).  When nothing in a cluster can run and not all
  * have exited, the wait can never end: FAULT_DIVERGENT_BARRIER.
  */
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #define PRED_START 0x55555555u
 
 #define WARP_SLICE 16384 /* instructions of one warp before the next has its turn */
+#define IDLE_ROUNDS 16   /* turns in which all warps gave way before the next block has its turn */
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
@@ -33,14 +34,14 @@ status_t block_plan(struct block_plan *plan, const struct launch *l) {
     const struct program *p = l->program;
     *plan = (struct block_plan){.threads = call->block[0] * call->block[1] * call->block[2]};
     plan->warp_count = (plan->threads + LANES - 1) / LANES;
-    plan->shared_bytes = size_align(p->func->static_shared, 16) + call->dynamic_shared;
+    plan->shared_bytes = size_align(p->static_shared, 16) + call->dynamic_shared;
     size_t n = plan->warp_count;
     bool fits =
         reserve(&plan->warps, &plan->total, n, sizeof(struct warp)) &&
         reserve(&plan->files, &plan->total, n, size_align(p->file_bytes, 64)) &&
         reserve(&plan->preds, &plan->total, n, size_align(p->pred_count * 4, 64)) &&
         reserve(&plan->shared, &plan->total, 1, plan->shared_bytes) &&
-        size_mul(&plan->local_bytes, n * LANES, p->func->local_bytes) &&
+        size_mul(&plan->local_bytes, n * LANES, p->local_bytes) &&
         reserve(&plan->local, &plan->total, 1, plan->local_bytes) &&
         reserve(&plan->shadows, &plan->total, l->shadow ? n : 0, sizeof(struct warp_shadow));
     return fits ? OK : FAIL(ERR_NOMEM, "'%s' needs more memory than there is", p->func->name);
@@ -71,6 +72,7 @@ status_t block_new(struct block **out, struct launch *l, const struct block_plan
     b->warp = (struct warp *)(memory + plan->warps);
     b->shared = (struct region){.size = plan->shared_bytes, .host = memory + plan->shared};
     b->local = (struct region){.size = plan->local_bytes, .host = memory + plan->local};
+    b->shared.owner = b->local.owner = b;
     if (l->shadow) {
         TRY(shadow_attach(&b->shared, true));
         TRY(shadow_attach(&b->local, false));
@@ -98,6 +100,8 @@ done:
 void block_free(struct block *b) {
     if (!b)
         return;
+    for (unsigned i = 0; i < b->warps; i++)
+        call_end(&b->warp[i]);
     shadow_detach(&b->shared);
     shadow_detach(&b->local);
     free(b->memory);
@@ -123,6 +127,23 @@ static uint64_t sreg_value(const struct warp *w, enum ptx_sreg sreg, unsigned la
     case SREG_NCTAID_X:
     case SREG_NCTAID_Y:
     case SREG_NCTAID_Z: return call->grid[sreg - SREG_NCTAID_X];
+    case SREG_CLUSTERID_X:
+    case SREG_CLUSTERID_Y:
+    case SREG_CLUSTERID_Z:
+        return b->index[sreg - SREG_CLUSTERID_X] / call->cluster[sreg - SREG_CLUSTERID_X];
+    case SREG_NCLUSTERID_X:
+    case SREG_NCLUSTERID_Y:
+    case SREG_NCLUSTERID_Z:
+        return call->grid[sreg - SREG_NCLUSTERID_X] / call->cluster[sreg - SREG_NCLUSTERID_X];
+    case SREG_CLUSTER_CTAID_X:
+    case SREG_CLUSTER_CTAID_Y:
+    case SREG_CLUSTER_CTAID_Z:
+        return b->index[sreg - SREG_CLUSTER_CTAID_X] % call->cluster[sreg - SREG_CLUSTER_CTAID_X];
+    case SREG_CLUSTER_NCTAID_X:
+    case SREG_CLUSTER_NCTAID_Y:
+    case SREG_CLUSTER_NCTAID_Z: return call->cluster[sreg - SREG_CLUSTER_NCTAID_X];
+    case SREG_CLUSTER_CTARANK: return b->rank;
+    case SREG_CLUSTER_NCTARANK: return b->cluster->size;
     case SREG_LANEID: return lane;
     case SREG_WARPID: return w->index;
     case SREG_NWARPID: return b->warps;
@@ -140,6 +161,9 @@ static uint64_t sreg_value(const struct warp *w, enum ptx_sreg sreg, unsigned la
     case SREG_CLOCK64:
     case SREG_CLOCK_HI:
     case SREG_GLOBALTIMER: /* see mov */
+    case SREG_GLOBALTIMER_LO:
+    case SREG_GLOBALTIMER_HI:
+    case SREG_ENVREG: /* a driver's: 0 */
     case SREG_COUNT: break;
     }
     return 0;
@@ -163,6 +187,12 @@ static void begin_warp(struct warp *w) {
     w->path[0] = (struct path){.pc = p->code, .mask = w->alive, .state = PATH_READY};
     w->turn = w->turn_began = w->clock = 0;
     w->wgmma_trace = 0;
+    w->cluster_arrived[0] = w->cluster_arrived[1] = 0;
+    w->carry = 0;
+    for (size_t i = 0; w->block->shared.lo && i < p->const_count; i++)
+        if (p->consts[i].shared)
+            fill_row(w, p->consts[i].row, p->consts[i].wide,
+                     p->consts[i].value + w->block->shared.lo);
     for (size_t i = 0; i < p->pred_count; i++)
         w->pred[i] = PRED_START;
     w->pred[PRED_TRUE] = ~0u;
@@ -176,14 +206,13 @@ static void begin_warp(struct warp *w) {
         fill_sreg(w, &p->sregs[i]);
     if (w->shadow)
         shadow_warp_begin(w);
+    call_begin(w);
 }
 
-void block_begin(struct block *b, uint64_t linear) {
+void block_begin(struct block *b, const unsigned index[3]) {
     const unsigned *grid = b->launch->call->grid;
-    b->linear = linear;
-    b->index[0] = (unsigned)(linear % grid[0]);
-    b->index[1] = (unsigned)(linear / grid[0] % grid[1]);
-    b->index[2] = (unsigned)(linear / grid[0] / grid[1]);
+    b->linear = ((uint64_t)index[2] * grid[1] + index[1]) * grid[0] + index[0];
+    memcpy(b->index, index, sizeof b->index);
     b->live = b->threads;
     b->changed = false;
     memset(b->barrier, 0, sizeof b->barrier);
@@ -219,13 +248,26 @@ void block_arrive(struct warp *w, unsigned id, unsigned expected, uint32_t lanes
     w->block->changed = true;
 }
 
+static bool is_popc(enum ptx_op op) {
+    return op == PTX_OP_BAR_RED_POPC || op == PTX_OP_BARRIER_RED_POPC;
+}
+
+static bool is_any_all(enum ptx_op op) {
+    return op == PTX_OP_BAR_RED_PRED || op == PTX_OP_BARRIER_RED_PRED;
+}
+
+/* barrier without .aligned: lanes of a warp may come by different ways. */
+static bool is_unaligned(enum ptx_op op) {
+    return op == PTX_OP_BARRIER || op == PTX_OP_BARRIER_RED_POPC || op == PTX_OP_BARRIER_RED_PRED;
+}
+
 /* Results of bar.red for the lanes that waited at x. */
 static void reduce_result(struct warp *w, const struct xinsn *x, uint32_t lanes,
                           const struct barrier *bar) {
-    if (x->insn->op == PTX_OP_BAR_RED_POPC) {
+    if (is_popc(x->insn->op)) {
         FOR_LANES(i, lanes)
         row32(w, x->d)[i] = bar->popc;
-    } else if (x->insn->op == PTX_OP_BAR_RED_PRED) {
+    } else if (is_any_all(x->insn->op)) {
         bool yes = x->insn->mods.boolop == BOOL_AND ? bar->all : bar->any;
         w->pred[x->d] = (w->pred[x->d] & ~lanes) | (yes ? lanes : 0);
     }
@@ -233,7 +275,7 @@ static void reduce_result(struct warp *w, const struct xinsn *x, uint32_t lanes,
 
 static void collect(struct barrier *bar, const struct warp *w, const struct path *p) {
     enum ptx_op op = p->pc->insn->op;
-    if (op != PTX_OP_BAR_RED_POPC && op != PTX_OP_BAR_RED_PRED)
+    if (!is_popc(op) && !is_any_all(op))
         return;
     uint32_t yes = (w->pred[p->pc->p] ^ p->pc->pneg) & p->mask;
     bar->popc += (unsigned)__builtin_popcount(yes);
@@ -249,7 +291,7 @@ static bool is_divergent(const struct warp *w, unsigned id) {
     const struct xinsn *at = NULL;
     for (unsigned i = 0; i < w->path_count; i++) {
         const struct path *p = &w->path[i];
-        if (p->state != PATH_BAR || p->barrier != id || p->pc->insn->op == PTX_OP_BARRIER)
+        if (p->state != PATH_BAR || p->barrier != id || is_unaligned(p->pc->insn->op))
             continue;
         if (at && at != p->pc)
             return true;
@@ -313,7 +355,7 @@ static bool is_ready(const struct warp *w) {
     return false;
 }
 
-static void report_deadlock(struct block *b) {
+void block_report_deadlock(struct block *b) {
     for (unsigned k = 0; k < b->warps; k++) {
         struct warp *w = &b->warp[k];
         if (!w->path_count)
@@ -324,6 +366,10 @@ static void report_deadlock(struct block *b) {
             fault_record(w, p->pc, lowest(p->mask), FAULT_DIVERGENT_BARRIER, 0,
                          "waits for ever at barrier %u: %u of %u threads arrived", p->barrier,
                          bar->arrived, bar->expected ? bar->expected : b->live);
+        } else if (p->state == PATH_CLUSTER) {
+            fault_record(w, p->pc, lowest(p->mask), FAULT_DIVERGENT_BARRIER, 0,
+                         "waits for ever at the cluster barrier: %u of %u threads arrived",
+                         b->cluster->arrived, b->cluster->live);
         } else {
             fault_record(w, p->pc, lowest(p->mask), FAULT_DIVERGENT_BARRIER, 0,
                          "%s waits for ever: lanes 0x%08x of its mask 0x%08x arrived",
@@ -376,7 +422,7 @@ static bool turn(struct block *b, struct warp *w, uint64_t *used) {
 enum block_end block_run(struct block *b, uint64_t slice) {
     uint64_t used = 0;
     while (used < slice) {
-        bool progress = false, done = true;
+        bool progress = false, done = true, idle = true;
         unsigned first = b->launch->seed ? (unsigned)rng_below(&b->launch->rng, b->warps) : 0;
         for (unsigned k = 0; k < b->warps; k++) {
             struct warp *w = &b->warp[(first + k) % b->warps];
@@ -388,13 +434,14 @@ enum block_end block_run(struct block *b, uint64_t slice) {
             progress = true;
             if (!turn(b, w, &used))
                 return BLOCK_FAULT;
+            idle &= w->why == LEAVE_YIELD && w->gave_way;
         }
         if (done)
             return warpgroups_agree(b) ? BLOCK_DONE : BLOCK_FAULT;
-        if (!progress) {
-            report_deadlock(b);
-            return BLOCK_FAULT;
-        }
+        if (!progress)
+            return used ? BLOCK_MORE : BLOCK_WAITS;
+        if (idle) /* whoever could run gave way: what they wait for may be in another block */
+            used += slice / IDLE_ROUNDS + 1;
     }
     return BLOCK_MORE;
 }

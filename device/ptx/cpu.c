@@ -16,6 +16,7 @@
 #define DEFAULT_INSN_BUDGET ((uint64_t)1 << 34)
 #define DEFAULT_MEMORY_BUDGET ((uint64_t)4 << 30)
 #define DEFAULT_FAULTS 16
+#define STACK_BUDGET ((uint64_t)64 << 20) /* bytes of saved registers and frames of one launch */
 #define MXCSR_DEFAULT 0x1f80   /* round to nearest, keep subnormals, no traps */
 #define TIME_LIMIT 0xf0000000u /* the shadow's clock starts again before it wraps */
 
@@ -196,13 +197,13 @@ static void cpu_declare(struct backend *b, uint64_t address, size_t size) {
     shadow_mark(r, 0, r->size, false);
 }
 
-static status_t cpu_write(struct backend *b, uint64_t address, const void *src, size_t size) {
+/* *at = where the host keeps these bytes, which count as written from now on. */
+static status_t write_to(uint8_t **at, struct backend *b, uint64_t address, size_t size) {
     struct allocation *a = find(b, address, size);
     if (!a)
         return FAIL(ERR_DEVICE, "no buffer holds %zu bytes at 0x%llx", size,
                     (unsigned long long)address);
-    if (size)
-        memcpy(a->host + (address - a->address), src, size);
+    *at = a->host + (address - a->address);
     struct region *r = &a->touchable;
     uint64_t from = address > r->lo ? address : r->lo, end = address + size;
     if (end > r->lo + r->size)
@@ -210,6 +211,22 @@ static status_t cpu_write(struct backend *b, uint64_t address, const void *src, 
     if (from < end)
         shadow_mark(r, from - r->lo, end - from, true);
     return OK;
+}
+
+static status_t cpu_write(struct backend *b, uint64_t address, const void *src, size_t size) {
+    uint8_t *at;
+    status_t st = write_to(&at, b, address, size);
+    if (st == OK && size)
+        memcpy(at, src, size);
+    return st;
+}
+
+static status_t cpu_set(struct backend *b, uint64_t address, uint8_t byte, size_t size) {
+    uint8_t *at;
+    status_t st = write_to(&at, b, address, size);
+    if (st == OK && size)
+        memset(at, byte, size);
+    return st;
 }
 
 static status_t cpu_read(void *dst, struct backend *b, uint64_t address, size_t size) {
@@ -265,18 +282,25 @@ done:
     return st;
 }
 
-static void describe(struct dev_entry *e, struct dev_param *params, const struct ptx_func *f) {
+static void describe(struct dev_entry *e, struct dev_param *params, const struct program *p) {
+    const struct ptx_func *f = p->func;
     for (size_t i = 0; i < f->param_count; i++)
         params[i] = (struct dev_param){f->params[i].size, f->params[i].align};
     *e = (struct dev_entry){
         .name = f->name,
         .param_count = f->param_count,
         .params = params,
-        .static_shared = f->static_shared,
+        .static_shared = p->static_shared,
         .max_threads = f->max_threads,
-        .ambiguous = f->ambiguous,
-        .ambiguous_line = f->ambiguous_line,
+        .cluster = {f->cluster[0], f->cluster[1], f->cluster[2]},
+        .needs_cluster = f->explicit_cluster,
     };
+    for (size_t i = 0; i < p->xfunc_count; i++) {
+        const struct ptx_func *part = p->xfuncs[i].func;
+        if (part->ambiguous && !e->ambiguous)
+            e->ambiguous_line = part->ambiguous_line;
+        e->ambiguous += part->ambiguous;
+    }
 }
 
 /* PTX runs on its target and on newer ones, sm_90a's on sm_90 only. */
@@ -318,9 +342,9 @@ static status_t cpu_load(struct module **out, struct backend *b, const char *lab
     struct dev_param *next = m->params;
     for (size_t i = 0; i < m->ptx->func_count; i++) {
         const struct ptx_func *f = &m->ptx->funcs[i];
-        describe(&m->entries[i], next, f);
-        next += f->param_count;
         TRY(program_lower(&m->programs[i], m->ptx, f, &env));
+        describe(&m->entries[i], next, m->programs[i]);
+        next += f->param_count;
     }
     *out = m;
     m = NULL;
@@ -374,9 +398,11 @@ static status_t cpu_launch(struct dev_run *run, struct backend *b, const struct 
         .max_faults = b->options.max_faults,
         .shadow = b->options.shadow,
         .budget_left = b->options.insn_budget,
+        .stack_left = STACK_BUDGET,
         .rng = rng_from_seed(call->schedule_seed),
         .seed = call->schedule_seed,
-        .blocks = (uint64_t)call->grid[0] * call->grid[1] * call->grid[2],
+        .clusters = (uint64_t)(call->grid[0] / call->cluster[0]) *
+                    (call->grid[1] / call->cluster[1]) * (call->grid[2] / call->cluster[2]),
         .now = &b->now,
         .began = ++b->now,
     };
@@ -403,5 +429,6 @@ const struct backend_ops backend_cpu = {
     .declare = cpu_declare,
     .write = cpu_write,
     .read = cpu_read,
+    .set = cpu_set,
     .launch = cpu_launch,
 };

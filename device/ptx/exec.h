@@ -4,7 +4,9 @@
  *   lower.c, rows.c   a resolved function -> struct program: one xinsn per PTX instruction
  *   simd_*.c          the handlers, compiled once per x86-64 level
  *   warp.c            which path of a warp runs next; waiting, merging, slices
- *   block.c           barriers, the warps of a block, the blocks of a launch
+ *   block.c           barriers, the warps of a block
+ *   cluster.c         the blocks of a cluster and their barrier
+ *   launch.c          the clusters of a launch
  *   mem.c, shadow.c   addresses -> bytes, and what may go wrong there
  *   fault.c           fault records
  *   cpu.c             the back end: regions, images, launches
@@ -49,6 +51,9 @@ enum {
     X_UNIFORM = 1 << 2,  /* the address is the same in every lane */
     X_VOLATILE = 1 << 3, /* in global memory a strong access: no data race with another one */
     X_RELEASE = 1 << 5,  /* orders what came before it: a fence and a strong access */
+    X_SOURCE64 = 1 << 7, /* X_ADDR64 for row b: the source of a copy */
+    X_OBJECT64 = 1 << 8, /* likewise for row e: an mbarrier object */
+    X_ORDERED = 1 << 6,  /* .relaxed and stronger: a message in shared memory too */
     X_RESULT = 1 << 4,   /* an atom has a destination, red has none */
 };
 
@@ -81,7 +86,8 @@ struct inner {
 
 struct row_const {
     uint32_t row;
-    bool wide; /* 64-bit lanes */
+    bool wide;   /* 64-bit lanes */
+    bool shared; /* an address in the block's shared memory: its base is added */
     uint64_t value;
 };
 
@@ -101,11 +107,42 @@ struct row_start {
     bool narrow; /* 16 bits in a 32-bit lane, zero-extended */
 };
 
+/* A row that holds the address of something in the lane's frame of a function. */
+struct row_frame {
+    uint32_t row;
+    bool wide;
+    uint64_t offset;
+};
+
+/* A function of a program; the first one is the entry. */
+struct xfunc {
+    const struct ptx_func *func;
+    const struct xinsn *code;
+    uint64_t shared_base;          /* its shared variables begin here */
+    uint32_t row_first, row_end;   /* its registers */
+    uint32_t pred_first, pred_end; /* its predicates */
+    size_t frame_first, frame_end; /* in frames */
+    size_t start_first, start_end; /* in starts */
+    const uint32_t *row;           /* by register number */
+    bool cyclic;                   /* it may be called again before it has returned */
+};
+
+/* One execution of a function, of the lanes that were called together: call.c. */
+struct frame;
+
 struct program {
     const struct ptx_module *module;
     const struct ptx_func *func;
     size_t count;
     struct xinsn *code;
+    size_t xfunc_count;
+    struct xfunc *xfuncs;
+    uint32_t *xfunc_of;   /* by index in module->callees; UINT32_MAX: not in this program */
+    uint32_t **maps;      /* xfuncs[].row */
+    size_t static_shared; /* of the entry and of all it calls */
+    size_t local_bytes;   /* per thread: the entry's and the deepest stack of calls */
+    size_t frame_count;
+    struct row_frame *frames;
     size_t file_bytes, pred_count, slot_count;
     size_t const_count, sreg_count, start_count;
     struct row_const *consts;
@@ -135,7 +172,7 @@ struct row_map {
     uint32_t next; /* first byte after the registers */
 };
 
-MUST_CHECK status_t rows_assign(struct row_map *map, const struct ptx_func *f);
+MUST_CHECK status_t rows_assign(struct row_map *map, const struct ptx_func *f, uint32_t first_row);
 void rows_clear(struct row_map *map);
 /* The pattern letter of group g of an instruction. */
 char operand_letter(const struct ptx_insn *in, unsigned g);
@@ -170,11 +207,23 @@ struct cell;
 struct region {
     uint64_t lo, size; /* addresses [lo, lo + size) */
     uint8_t *host;
-    uint8_t *written;   /* shadow: per 4 bytes, a mask of the bytes ever written; or NULL */
-    struct cell *cells; /* shadow: per 4 bytes, who touched it; or NULL */
-    bool constant;      /* stores are out of bounds */
+    struct block *owner; /* whose shared or local memory it is; NULL: everybody's */
+    uint8_t *written;    /* shadow: per 4 bytes, a mask of the bytes ever written; or NULL */
+    struct cell *cells;  /* shadow: per 4 bytes, who touched it; or NULL */
+    bool constant;       /* stores are out of bounds */
 };
 
+struct place {
+    struct region *region;
+    uint64_t at;
+};
+
+/* Where lane's access of `bytes` (a power of two) lies.  false: a fault is recorded. */
+bool mem_locate(struct place *out, struct warp *w, const struct xinsn *x, unsigned lane,
+                uint64_t bytes, bool write);
+bool mem_is_heap(const struct warp *w, const struct region *r);
+/* Shadow: a message to other threads, by an atomic or a strong access. */
+void mem_message(struct warp *w, const struct xinsn *x);
 /*
  * Load or store lane by lane, with every check.  false: a fault was recorded that stops the
  * launch.
@@ -186,11 +235,31 @@ bool mem_read_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
                    const unsigned bytes[LANES], uint8_t out[LANES][16]);
 bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
                     const unsigned bytes[LANES], uint8_t in[LANES][16]);
-/* 16 aligned bytes of shared memory. */
-bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t address, uint8_t out[16]);
-bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes);
+/* 16 aligned bytes of the block's own shared memory. */
+bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t offset, uint8_t out[16]);
+/* Copy n * 16 bytes from source's to x's address of the lane. */
+bool mem_copy_bulk(struct warp *w, const struct xinsn *x, const struct xinsn *source, unsigned lane,
+                   uint32_t n);
 /* The region that holds the generic or global address, or NULL. */
 struct region *mem_find(const struct warp *w, uint64_t address);
+
+/* ---- atomics: atomic.c ----------------------------------------------------------------------- */
+
+/*
+ * Read, modify, write.  x->list: the rows of the operands' elements, in front of them those of the
+ * results (X_RESULT).
+ */
+bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes);
+
+/* ---- mbarrier objects: mbarrier.c ------------------------------------------------------------ */
+
+/* false: a fault is recorded. */
+bool mbar_run(struct warp *w, const struct xinsn *x, uint32_t lanes);
+/* complete_tx of `bytes` at the mbarrier object that x->e and `object` name. */
+bool mbar_complete(struct warp *w, const struct xinsn *x, unsigned lane,
+                   const struct ptx_operand *object, uint32_t bytes);
+
+uint32_t mbar_pending(uint64_t state); /* of a state that an arrival gave */
 
 /* ---- shadow: shadow.c ------------------------------------------------------------------------ */
 
@@ -215,6 +284,8 @@ void shadow_fence(struct warp *w);
 void shadow_strong(struct warp *w); /* an atomic or volatile access: releases and acquires */
 void shadow_barrier_arrive(struct barrier *bar, struct warp *w);
 void shadow_barrier_leave(const struct barrier *bar, struct warp *w, uint32_t lanes);
+/* All lanes of the cluster have arrived at its barrier and `lanes` waited for it. */
+void shadow_cluster_leave(struct warp *w, uint32_t lanes);
 void shadow_warp_begin(struct warp *w);
 /* Give a region its shadow (races: also who touched it).  ERR_NOMEM. */
 MUST_CHECK status_t shadow_attach(struct region *r, bool races);
@@ -239,7 +310,7 @@ enum leave {
     LEAVE_FAULT,
 };
 
-enum path_state { PATH_READY, PATH_SYNC, PATH_BAR };
+enum path_state { PATH_READY, PATH_SYNC, PATH_BAR, PATH_CLUSTER };
 
 struct path {
     const struct xinsn *pc;
@@ -249,6 +320,7 @@ struct path {
     unsigned barrier;  /* PATH_BAR */
     uint64_t last_run; /* for fairness: when it ran last */
     uint64_t favour;   /* it goes first until the warp's clock says so */
+    unsigned depth;    /* of calls; the deepest go first, so that lanes meet after a call */
 };
 
 /* Times are counts of synchronisation events; see shadow.c. */
@@ -258,6 +330,7 @@ struct warp_shadow {
     uint32_t fenced;             /* time of the last fence that no release has used; 0: none */
     uint32_t sync_all;           /* accesses of all my lanes up to this time come before mine */
     uint32_t floor;              /* accesses of the whole block up to this time do */
+    uint32_t cluster_phase;      /* what came before this many cluster barriers does */
     uint32_t pair[LANES][LANES]; /* likewise lane j's before lane i's: pair[i][j] */
 };
 
@@ -278,11 +351,19 @@ struct warp {
     unsigned current; /* path that runs */
     unsigned path_count;
     struct path path[LANES];
-    uint64_t turn;       /* counts path choices */
-    uint64_t turn_began; /* clock when a path was last set aside */
-    uint64_t clock;      /* instructions executed before this slice */
-    uint64_t wgmma_trace;    /* which wgmma instructions it has executed */
+    uint64_t turn;               /* counts path choices */
+    uint64_t turn_began;         /* clock when a path was last set aside */
+    uint64_t clock;              /* instructions executed before this slice */
+    uint64_t wgmma_trace;        /* which wgmma instructions it has executed */
+    bool gave_way;               /* the last slice ended by nanosleep or a wait that was in vain */
+    uint32_t carry;              /* of each lane: CC.CF */
+    uint32_t cluster_arrived[2]; /* by parity of the cluster barrier's phase: lanes to wait */
     struct warp_shadow *shadow;
+    /* calls: by lane, the frame that it is in (0: the entry's) and where its stack memory begins */
+    struct frame *frame; /* all of this warp's; NULL until something is called */
+    size_t frame_room;
+    uint32_t free_frame; /* list of unused ones */
+    uint32_t in_frame[LANES], stack[LANES];
 };
 
 /* Leave the handler loop: the path goes on at `pc`; instructions before `counted` were executed. */
@@ -298,6 +379,22 @@ void warp_exit(struct warp *w, uint32_t lanes);
 bool warp_run(struct warp *w, uint64_t slice);
 bool warp_done(const struct warp *w);
 
+/* ---- calls: call.c --------------------------------------------------------------------------- */
+
+/* The functions that an entry reaches, their place in shared memory, and how deep they nest. */
+MUST_CHECK status_t program_functions(struct program *p);
+/* Code addresses are WINDOW_CODE + 16 * index in module->callees. */
+#define WINDOW_CODE 0x7a0000000000u
+/*
+ * The lanes of the running path that execute x call; the others go on behind it.  What leave()
+ * returns.
+ */
+const struct xinsn *call_enter(struct warp *w, const struct xinsn *x, uint32_t m);
+const struct xinsn *call_return(struct warp *w, const struct xinsn *x, uint32_t m);
+void call_exit(struct warp *w, uint32_t lanes); /* they leave all their frames */
+void call_begin(struct warp *w);
+void call_end(struct warp *w); /* free what the warp holds */
+
 /* ---- blocks: block.c ------------------------------------------------------------------------- */
 
 #define BARRIERS 16
@@ -309,11 +406,13 @@ struct barrier {
     uint32_t popc;     /* bar.red */
     bool all, any;
     uint32_t knows[MAX_WARPS]; /* shadow: joined over those that arrived */
-    uint32_t acquired;
+    uint32_t acquired, cluster_phase;
 };
 
 struct block {
     struct launch *launch;
+    struct cluster *cluster;
+    unsigned rank; /* in the cluster */
     uint64_t linear;
     unsigned index[3];
     unsigned threads, warps;
@@ -344,10 +443,50 @@ struct block_plan { /* bytes and offsets of a block's state in one allocation */
 MUST_CHECK status_t block_plan(struct block_plan *plan, const struct launch *l);
 MUST_CHECK status_t block_new(struct block **out, struct launch *l, const struct block_plan *plan);
 void block_free(struct block *b);
-void block_begin(struct block *b, uint64_t linear);
-enum block_end { BLOCK_DONE, BLOCK_MORE, BLOCK_FAULT };
+/* Begin block `index` of the grid. */
+void block_begin(struct block *b, const unsigned index[3]);
+/* BLOCK_WAITS: nothing in it can run before something outside happens. */
+enum block_end { BLOCK_DONE, BLOCK_MORE, BLOCK_WAITS, BLOCK_FAULT };
 /* Run about `slice` warp instructions. */
 enum block_end block_run(struct block *b, uint64_t slice);
+/* Record that what waits in the block waits for ever. */
+void block_report_deadlock(struct block *b);
+
+/* ---- clusters: cluster.c --------------------------------------------------------------------- */
+
+/*
+ * Blocks that run at the same time and see each other's shared memory.  In a 32-bit shared address
+ * the bits from CLUSTER_SHIFT on are the rank of the block, as on the hardware: a shared::cta
+ * address is a shared::cluster address too.  A launch without clusters has clusters of one block.
+ */
+#define CLUSTER_SHIFT 24
+
+struct cluster {
+    struct launch *launch;
+    unsigned size, blocks_left;
+    struct block *block[PTX_MAX_CLUSTER];
+    bool done[PTX_MAX_CLUSTER];
+    unsigned live, arrived; /* threads: not exited; at the barrier of this phase */
+    uint32_t phase;         /* cluster barriers that are complete */
+    bool changed;           /* threads arrived or exited */
+    /* shadow: when each warp arrived, in this phase and the two before */
+    uint32_t knows[3][PTX_MAX_CLUSTER * MAX_WARPS];
+};
+
+MUST_CHECK status_t cluster_new(struct cluster **out, struct launch *l,
+                                const struct block_plan *plan);
+void cluster_free(struct cluster *c);
+void cluster_begin(struct cluster *c, uint64_t linear);
+enum block_end cluster_run(struct cluster *c, uint64_t slice);
+/* false: a fault; the lanes arrive without waiting.  relaxed: it orders no memory. */
+bool cluster_arrive(struct warp *w, const struct xinsn *x, uint32_t lanes, bool relaxed);
+/* The lanes of m that have to wait, the others are past the barrier; false: a fault. */
+bool cluster_wait(uint32_t *waiting, struct warp *w, const struct xinsn *x, uint32_t m);
+void cluster_exit(struct warp *w, uint32_t lanes);
+/* After arrivals and exits: complete the barrier if it is complete. */
+void cluster_check_barrier(struct cluster *c);
+/* The shared memory of the block that the address names; NULL: of none. */
+struct region *cluster_shared(const struct cluster *c, uint64_t address);
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
@@ -361,9 +500,10 @@ struct launch {
     unsigned max_faults;
     bool shadow;
     uint64_t budget_left; /* warp instructions */
+    uint64_t stack_left;  /* bytes that frames of calls may still take */
     struct rng rng;       /* of a seeded schedule */
     uint64_t seed;
-    uint64_t blocks;
+    uint64_t clusters;
     uint32_t *now;           /* shadow: a device's clock of synchronisation events */
     uint32_t began;          /* time when the launch started */
     struct release_log *log; /* shadow: releases of finished blocks */

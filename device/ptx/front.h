@@ -70,7 +70,8 @@ bool token_is(const struct token *t, const char *text);
     MOD(RN) MOD(RNA) MOD(RNZ) MOD(FRND) MOD(IRND)                                                  \
     MOD(RELU) MOD(SATFINITE) MOD(XORSIGN) MOD(ABS)      \
     MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)                                        \
-    MOD(MNK) MOD(ROW) MOD(COL)                                                                     \
+    MOD(NOFTZ) MOD(BARRED) MOD(FROM_SHARED) MOD(COMPLETE) MOD(MULTICAST) MOD(GROUP) MOD(READ) MOD(NOINC)    \
+    MOD(CC) MOD(SHIFTAMT) MOD(PRMT) MOD(LIMIT) MOD(MNK) MOD(ROW) MOD(COL)                          \
     /* no words: the instruction has three types (d, a, b), or four (c too) */                     \
     MOD(TYPES3) MOD(TYPES4)
 
@@ -91,7 +92,7 @@ enum ptx_type ptx_type_of(const struct token *word); /* ".f32"; PTX_NOTYPE */
 
 /* ---- scope.c: names ---------------------------------------------------------------------------------- */
 
-enum symbol_kind { SYM_REG, SYM_REGS, SYM_VAR, SYM_LABEL };
+enum symbol_kind { SYM_REG, SYM_REGS, SYM_VAR, SYM_LABEL, SYM_FUNC, SYM_TABLE };
 
 struct symbol {
     enum symbol_kind kind;
@@ -103,6 +104,8 @@ struct symbol {
     uint32_t reg;             /* SYM_REG: index in func->regs, PTX_NOREG until first used */
     struct ptx_var *var;      /* SYM_VAR */
     uint32_t target;          /* SYM_LABEL */
+    struct ptx_func *func;    /* SYM_FUNC */
+    struct ptx_table *table;  /* SYM_TABLE */
 };
 
 struct scope {
@@ -124,6 +127,7 @@ struct symbol *scope_find(const struct scope *scope, const char *name, size_t le
 struct fixup {
     struct fixup *next;
     struct ptx_operand *opnd;
+    uint32_t *target;        /* instead of an operand: an element of a table */
     struct token label;
     const struct scope *scope;
 };
@@ -138,9 +142,10 @@ struct parser {
     struct scope *scope;         /* innermost */
     struct fixup *fixups;
     size_t insn_room, reg_room, param_room;
-    size_t func_room, var_room;  /* of the module */
+    size_t func_room, callee_room, var_room; /* of the module */
     size_t shared_bytes, shared_align_dynamic, local_bytes;
     unsigned loc_file, loc_line;
+    unsigned sm;                 /* of .target: 90 for sm_90a */
 };
 
 MUST_CHECK status_t parse_advance(struct parser *p);
@@ -180,6 +185,14 @@ MUST_CHECK status_t parse_new_variable(struct ptx_var **out, struct parser *p,
 MUST_CHECK status_t parse_variable(struct parser *p, bool external);
 /* The current token is ".entry". */
 MUST_CHECK status_t parse_entry(struct parser *p);
+/* The current token is ".func": a declaration or a definition. */
+MUST_CHECK status_t parse_func(struct parser *p);
+/* A function's beginning: scope and counters.  Its end: body, exits, labels, layout. */
+MUST_CHECK status_t parse_function_begin(struct parser *p, struct ptx_func *f);
+MUST_CHECK status_t parse_function_body(struct parser *p);
+MUST_CHECK status_t parse_tuning(struct parser *p);
+/* The current token is .branchtargets, .calltargets or .callprototype. */
+MUST_CHECK status_t parse_table(struct parser *p, const struct token *name);
 /* One instruction, guard included, up to and with its ";". */
 MUST_CHECK status_t parse_insn(struct parser *p);
 #define MAX_OPERANDS 160 /* of one instruction, vectors counted by element */
@@ -191,6 +204,12 @@ struct operands {
 
 /* A predicate register; a source may be negated, a destination may be "_". */
 MUST_CHECK status_t parse_predicate(struct ptx_operand *out, struct parser *p, bool source);
+MUST_CHECK status_t parse_push(struct operands *o, struct parser *p,
+                               const struct ptx_operand *opnd);
+/* The symbol of a name; *out is NULL for a name that is not known. */
+MUST_CHECK status_t parse_find(struct symbol **out, struct parser *p, const struct token *name);
+/* Everything behind "call". */
+MUST_CHECK status_t parse_call(struct operands *o, struct parser *p, struct ptx_insn *insn);
 /* All operands of the instruction's row; fills insn->first and insn->group_count too. */
 MUST_CHECK status_t parse_operands(struct operands *o, struct parser *p, struct ptx_insn *insn);
 

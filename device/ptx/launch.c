@@ -1,9 +1,9 @@
 /*
- * launch.c - the blocks of a launch.
+ * launch.c - the clusters of a launch; without clusters, its blocks.
  *
- * Blocks run one after another.  One that does not finish within BLOCK_SLICE may be waiting for
- * another, so more become resident and take turns, as on a GPU - up to MAX_RESIDENT and to what the
- * memory budget allows.  With a schedule seed the order is a permutation and several blocks are
+ * They run one after another.  One that does not finish within BLOCK_SLICE may be waiting for
+ * another, so more become resident and take turns, as on a GPU - up to MAX_RESIDENT blocks and to
+ * what the memory budget allows.  With a schedule seed the order is a permutation and several are
  * interleaved from the start.
  */
 #include <stdlib.h>
@@ -45,19 +45,19 @@ static uint64_t order_at(const struct order *o, uint64_t i) {
 }
 
 struct residents {
-    struct block *active[MAX_RESIDENT], *idle[MAX_RESIDENT];
+    struct cluster *active[MAX_RESIDENT], *idle[MAX_RESIDENT];
     unsigned active_count, idle_count, limit;
     struct block_plan plan;
 };
 
-/* Start the next block.  More than the first one is a favour: no memory for it is no failure. */
+/* Start the next cluster.  More than the first one is a favour: no memory for it is no failure. */
 static status_t admit(struct residents *r, struct launch *l, const struct order *order,
                       uint64_t *next) {
-    struct block *b;
+    struct cluster *c;
     if (r->idle_count) {
-        b = r->idle[--r->idle_count];
+        c = r->idle[--r->idle_count];
     } else {
-        status_t st = block_new(&b, l, &r->plan);
+        status_t st = cluster_new(&c, l, &r->plan);
         if (st != OK && r->active_count == 0)
             return st;
         if (st != OK) {
@@ -65,24 +65,24 @@ static status_t admit(struct residents *r, struct launch *l, const struct order 
             return OK;
         }
     }
-    block_begin(b, order_at(order, (*next)++));
-    r->active[r->active_count++] = b;
+    cluster_begin(c, order_at(order, (*next)++));
+    r->active[r->active_count++] = c;
     return OK;
 }
 
 static status_t run_all(struct residents *r, struct launch *l) {
     status_t st = OK;
-    struct order order = order_make(l->blocks, l->seed, &l->rng);
+    struct order order = order_make(l->clusters, l->seed, &l->rng);
     uint64_t next = 0, slice = l->seed ? SEEDED_BLOCK_SLICE : BLOCK_SLICE;
     unsigned want = l->seed ? 1 + (unsigned)rng_below(&l->rng, 4) : 1;
     for (;;) {
-        while (r->active_count < want && r->active_count < r->limit && next < l->blocks)
+        while (r->active_count < want && r->active_count < r->limit && next < l->clusters)
             TRY(admit(r, l, &order, &next));
         if (r->active_count == 0)
             break;
         bool finished = false;
         for (unsigned i = 0; i < r->active_count; i++) {
-            enum block_end end = block_run(r->active[i], slice);
+            enum block_end end = cluster_run(r->active[i], slice);
             if (end == BLOCK_FAULT)
                 return OK;
             if (end == BLOCK_DONE) {
@@ -113,18 +113,21 @@ status_t launch_run(struct launch *l, uint64_t memory_left) {
     uint64_t each =
         r->plan.total +
         (l->shadow ? shadow_bytes(r->plan.shared_bytes) + shadow_bytes(r->plan.local_bytes) : 0);
-    if (each > memory_left)
-        TRY(FAIL(ERR_NOMEM, "a block of '%s' needs %zu bytes; the memory budget has %llu left",
-                 l->program->func->name, (size_t)each, (unsigned long long)memory_left));
-    uint64_t fit = memory_left / each;
-    r->limit = fit < MAX_RESIDENT ? (unsigned)fit : MAX_RESIDENT;
+    unsigned size = l->call->cluster[0] * l->call->cluster[1] * l->call->cluster[2];
+    if (each > memory_left / size)
+        TRY(FAIL(
+            ERR_NOMEM,
+            "a block of '%s' needs %zu bytes, %u run together; the memory budget has %llu left",
+            l->program->func->name, (size_t)each, size, (unsigned long long)memory_left));
+    uint64_t fit = memory_left / each / size;
+    r->limit = fit < MAX_RESIDENT / size ? (unsigned)fit : MAX_RESIDENT / size;
     TRY(run_all(r, l));
 done:
     if (r) {
         for (unsigned i = 0; i < r->active_count; i++)
-            block_free(r->active[i]);
+            cluster_free(r->active[i]);
         for (unsigned i = 0; i < r->idle_count; i++)
-            block_free(r->idle[i]);
+            cluster_free(r->idle[i]);
     }
     free(r);
     free(l->hits);

@@ -16,8 +16,11 @@ struct lowering {
     struct program *p;
     const struct lower_env *env;
     struct row_map map;
-    uint32_t next, sink;
-    size_t const_room, sreg_room;
+    struct xfunc *func; /* the function being lowered */
+    uint32_t next, sink, scratch;
+    size_t const_room, sreg_room, frame_room, start_room;
+    struct shared_place *shared; /* of the module's variables */
+    size_t shared_count, shared_room;
     uint32_t *pred;       /* register number -> predicate number */
     uint32_t *const_hash; /* open addressing: index into consts, or UINT32_MAX */
     size_t hash_size;
@@ -25,6 +28,12 @@ struct lowering {
 };
 
 #define NONE UINT32_MAX
+
+/* A shared variable of the module lies where the first function that names it has it. */
+struct shared_place {
+    const struct ptx_var *origin;
+    uint64_t offset;
+};
 
 static status_t grow(void **array, size_t *room, size_t count, size_t size) {
     if (count < *room)
@@ -46,12 +55,12 @@ static uint32_t take_row(struct lowering *lo, bool wide) {
 
 /* ---- constants and special registers --------------------------------------------------------- */
 
-static size_t const_slot(const struct lowering *lo, bool wide, uint64_t value) {
-    uint64_t h = (value * 2 + wide) * 0x9e3779b97f4a7c15u;
+static size_t const_slot(const struct lowering *lo, bool wide, bool shared, uint64_t value) {
+    uint64_t h = (value * 4 + shared * 2 + wide) * 0x9e3779b97f4a7c15u;
     size_t i = (size_t)(h >> 32) & (lo->hash_size - 1);
     for (; lo->const_hash[i] != NONE; i = (i + 1) & (lo->hash_size - 1)) {
         const struct row_const *c = &lo->p->consts[lo->const_hash[i]];
-        if (c->wide == wide && c->value == value)
+        if (c->wide == wide && c->shared == shared && c->value == value)
             break;
     }
     return i;
@@ -70,24 +79,29 @@ static status_t rehash(struct lowering *lo) {
     lo->hash_size = size;
     for (size_t i = 0; i < lo->p->const_count; i++) {
         const struct row_const *c = &lo->p->consts[i];
-        table[const_slot(lo, c->wide, c->value)] = (uint32_t)i;
+        table[const_slot(lo, c->wide, c->shared, c->value)] = (uint32_t)i;
     }
     return OK;
 }
 
-static status_t const_row(uint32_t *row, struct lowering *lo, bool wide, uint64_t value) {
+static status_t based_row(uint32_t *row, struct lowering *lo, bool wide, bool shared,
+                          uint64_t value) {
     status_t st = OK;
     struct program *p = lo->p;
     TRY(rehash(lo));
-    size_t slot = const_slot(lo, wide, value);
+    size_t slot = const_slot(lo, wide, shared, value);
     if (lo->const_hash[slot] == NONE) {
         TRY(grow((void **)&p->consts, &lo->const_room, p->const_count, sizeof *p->consts));
         lo->const_hash[slot] = (uint32_t)p->const_count;
-        p->consts[p->const_count++] = (struct row_const){take_row(lo, wide), wide, value};
+        p->consts[p->const_count++] = (struct row_const){take_row(lo, wide), wide, shared, value};
     }
     *row = p->consts[lo->const_hash[slot]].row;
 done:
     return st;
+}
+
+static status_t const_row(uint32_t *row, struct lowering *lo, bool wide, uint64_t value) {
+    return based_row(row, lo, wide, false, value);
 }
 
 static status_t sreg_row(uint32_t *row, struct lowering *lo, enum ptx_sreg sreg, unsigned bits) {
@@ -105,21 +119,80 @@ done:
     return st;
 }
 
+static bool is_shared(const struct ptx_operand *o) {
+    return o->var && o->var->space == SPACE_SHARED;
+}
+
+static status_t shared_address(uint64_t *out, struct lowering *lo, const struct ptx_var *v) {
+    status_t st = OK;
+    *out = lo->func->shared_base + v->offset;
+    if (!v->origin)
+        return OK;
+    for (size_t i = 0; i < lo->shared_count; i++)
+        if (lo->shared[i].origin == v->origin) {
+            *out = lo->shared[i].offset;
+            return OK;
+        }
+    TRY(grow((void **)&lo->shared, &lo->shared_room, lo->shared_count, sizeof *lo->shared));
+    lo->shared[lo->shared_count++] = (struct shared_place){v->origin, *out};
+done:
+    return st;
+}
+
 /* The address of a variable in its own space; global and const variables lie in the heap. */
-static uint64_t var_address(const struct lowering *lo, const struct ptx_var *v) {
+static status_t var_address(uint64_t *out, struct lowering *lo, const struct ptx_operand *o) {
+    const struct ptx_var *v = o->var;
+    *out = (uint64_t)o->offset;
+    if (!v)
+        return OK;
     if (v->dynamic) /* one declaration may serve several entries */
-        return size_align(lo->p->func->static_shared, 16);
-    if (v->space == SPACE_GLOBAL)
-        return lo->env->global_base + v->offset;
-    if (v->space == SPACE_CONST)
-        return lo->env->const_base + v->offset;
-    return v->offset;
+        *out += size_align(lo->p->static_shared, 16);
+    else if (v->space == SPACE_GLOBAL)
+        *out += lo->env->global_base + v->offset;
+    else if (v->space == SPACE_CONST)
+        *out += lo->env->const_base + v->offset;
+    else if (v->space == SPACE_SHARED) {
+        uint64_t at;
+        status_t st = shared_address(&at, lo, v);
+        *out += at;
+        return st;
+    } else
+        *out += v->offset;
+    return OK;
+}
+
+/* Does the variable lie in the lane's frame of a function that was called? */
+static bool is_in_frame(const struct lowering *lo, const struct ptx_operand *o) {
+    return o->var && (o->var->space == SPACE_LOCAL || o->var->frame) &&
+           lo->func != lo->p->xfuncs;
+}
+
+static status_t frame_row(uint32_t *row, struct lowering *lo, bool wide, uint64_t offset) {
+    status_t st = OK;
+    struct program *p = lo->p;
+    TRY(grow((void **)&p->frames, &lo->frame_room, p->frame_count, sizeof *p->frames));
+    *row = take_row(lo, wide);
+    p->frames[p->frame_count++] = (struct row_frame){*row, wide, offset};
+done:
+    return st;
+}
+
+/* A row with the address of a variable; without one, with the displacement. */
+static status_t address_row(uint32_t *row, struct lowering *lo, bool wide,
+                            const struct ptx_operand *o) {
+    status_t st = OK;
+    uint64_t at;
+    TRY(var_address(&at, lo, o));
+    TRY(is_in_frame(lo, o) ? frame_row(row, lo, wide, at)
+                           : based_row(row, lo, wide, is_shared(o), at));
+done:
+    return st;
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
 static unsigned operand_bits(const struct lowering *lo, const struct ptx_operand *o) {
-    enum ptx_type t = o->kind == OPND_REG ? lo->p->func->regs[o->reg].type : o->type;
+    enum ptx_type t = o->kind == OPND_REG ? lo->func->func->regs[o->reg].type : o->type;
     unsigned bits = ptx_type_bits(t);
     return bits > 64 ? 128 : bits > 32 ? 64 : bits > 16 ? 32 : 16;
 }
@@ -130,11 +203,12 @@ static status_t source_row(uint32_t *row, struct lowering *lo, const struct ptx_
     case OPND_REG: *row = lo->map.row[o->reg]; return OK;
     case OPND_IMM: return const_row(row, lo, bits > 32, o->imm);
     case OPND_SREG: return sreg_row(row, lo, o->sreg, bits);
-    case OPND_VAR:
-        return const_row(row, lo, bits > 32, var_address(lo, o->var) + (uint64_t)o->offset);
+    case OPND_VAR: return address_row(row, lo, bits > 32, o);
+    case OPND_FUNC: return const_row(row, lo, true, WINDOW_CODE + o->func->index * 16);
     case OPND_SINK: *row = lo->sink; return OK;
     case OPND_PRED:
     case OPND_MEM:
+    case OPND_TABLE:
     case OPND_LABEL: break;
     }
     return FAIL(ERR_UNSUPPORTED, "an operand kind that the executor does not have");
@@ -145,21 +219,31 @@ static status_t memory_operand(struct xinsn *x, struct lowering *lo, const struc
     if (o->kind == OPND_MEM && o->reg != PTX_NOREG) {
         x->a = lo->map.row[o->reg];
         x->imm = (uint64_t)o->offset;
-        if (ptx_type_bits(lo->p->func->regs[o->reg].type) > 32)
+        if (ptx_type_bits(lo->func->func->regs[o->reg].type) > 32)
             x->flags |= X_ADDR64;
         return OK;
     }
-    uint64_t at = (uint64_t)o->offset + (o->var ? var_address(lo, o->var) : o->imm);
-    x->flags |= X_UNIFORM | X_ADDR64;
-    return const_row(&x->a, lo, true, at);
+    x->flags |= is_in_frame(lo, o) ? X_ADDR64 : X_UNIFORM | X_ADDR64;
+    return address_row(&x->a, lo, true, o);
 }
 
-/* The source address of cp.async: row b, and the slot after that of the first address. */
-static status_t second_address(struct xinsn *x, struct lowering *lo, const struct ptx_operand *o) {
+/*
+ * A second address, without its displacement, which stays in the operand: the source of an
+ * asynchronous copy (row b, and the slot after that of the first address) or its mbarrier object
+ * (row e).  flag: its lanes have 64 bits.
+ */
+static status_t second_address(uint32_t *row, struct xinsn *x, struct lowering *lo,
+                               const struct ptx_operand *o, uint16_t flag) {
     lo->p->slot_count++;
-    if (o->reg == PTX_NOREG)
-        return const_row(&x->b, lo, true, o->var ? var_address(lo, o->var) : 0);
-    x->b = lo->map.row[o->reg];
+    if (o->reg == PTX_NOREG) {
+        struct ptx_operand bare = *o;
+        bare.offset = 0;
+        x->flags |= flag;
+        return address_row(row, lo, true, &bare);
+    }
+    *row = lo->map.row[o->reg];
+    if (ptx_type_bits(lo->func->func->regs[o->reg].type) > 32)
+        x->flags |= flag;
     return OK;
 }
 
@@ -223,7 +307,15 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
         if (count == 0)
             continue;
         switch (letter) {
-        case 'l': x->target = lo->p->code + o->target; break;
+        case 'l': x->target = lo->func->code + o->target; break;
+        case 'T': x->target = lo->func->code; break; /* the table counts from here */
+        case 'c':
+        case 'j':
+        case 'J': break; /* call.c and the handler read the operands themselves */
+        case 'C':
+            if (o->kind == OPND_REG)
+                TRY(source_row(&x->a, lo, o));
+            break;
         case 'm':
             TRY(memory_operand(x, lo, o));
             sources++; /* the address is source a */
@@ -261,14 +353,22 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
             TRY(source_row(&x->d, lo, o));
             x->d2 = count > 1 && o[1].kind != OPND_SINK ? pred_number(lo, &o[1]) : PRED_TRUE + 1;
             break;
-        case 'n': /* b; the displacement stays in the operand, which the handler reads */
-            TRY(second_address(x, lo, o));
+        case 'n':
+        case 'N':
+            TRY(second_address(&x->b, x, lo, o, X_SOURCE64));
             sources = 2;
             break;
+        case 'o':
+            TRY(second_address(&x->e, x, lo, o, X_OBJECT64));
+            sources = 4;
+            break;
+        case 'h': TRY(source_row(&x->d, lo, o)); break;
         case 'f':
         case 'g':
         case 'z':
         case 'Z': break;
+        case 'b':
+        case 'B':
         case 'v':
         case 'V':
         case 'w':
@@ -302,7 +402,24 @@ done:
 static uint16_t access_flags(const struct ptx_mods *m) {
     uint16_t flags = m->volatile_ || m->order > ORDER_WEAK ? X_VOLATILE : 0;
     bool releases = m->order == ORDER_RELEASE || m->order == ORDER_ACQ_REL || m->order == ORDER_SC;
+    if (m->order > ORDER_WEAK)
+        flags |= X_ORDERED;
     return releases ? flags | X_RELEASE : flags;
+}
+
+static bool needs_rows(enum ptx_op op) {
+    return op == PTX_OP_ADD_MIXED || op == PTX_OP_SUB_MIXED || op == PTX_OP_FMA_MIXED ||
+           op == PTX_OP_ADD_F32X2 || op == PTX_OP_SUB_F32X2 || op == PTX_OP_MUL_F32X2 ||
+           op == PTX_OP_FMA_F32X2;
+}
+
+/* 8 rows of 32 bits in which an instruction may work; all share them. */
+static uint32_t scratch_rows(struct lowering *lo) {
+    if (!lo->scratch) {
+        lo->scratch = lo->next;
+        lo->next += 8 * ROW32;
+    }
+    return lo->scratch;
 }
 
 static status_t lower_insn(struct xinsn *x, struct lowering *lo, const struct ptx_insn *in) {
@@ -319,11 +436,13 @@ static status_t lower_insn(struct xinsn *x, struct lowering *lo, const struct pt
     if (needs_warp(in->op))
         TRY(const_row(&x->e, lo, false, 0xffffffffu));
     TRY(tensor_operation(x, lo, in));
+    if (needs_rows(in->op))
+        x->imm = scratch_rows(lo);
     if (!lo->env->isa->binds[in->op](x, in))
         return FAIL(ERR_UNSUPPORTED, "%s:%u: this form of '%s' is not in the emulator", m->label,
                     in->line, ptx_opcodes[in->op].name);
     if (lo->env->count_events)
-        lo->env->isa->count_events(x, &lo->p->inners[in - lo->p->func->insns]);
+        lo->env->isa->count_events(x, &lo->p->inners[x - lo->p->code]);
     if (in->guard != PTX_NOREG)
         x->full = x->masked;
 done:
@@ -333,11 +452,10 @@ done:
 /* ---- the whole function ---------------------------------------------------------------------- */
 
 static status_t number_predicates(struct lowering *lo) {
-    const struct ptx_func *f = lo->p->func;
+    const struct ptx_func *f = lo->func->func;
     lo->pred = calloc(f->reg_count + 1, sizeof *lo->pred);
     if (!lo->pred)
         return FAIL(ERR_NOMEM, "no memory for a program");
-    lo->p->pred_count = 2; /* the constant one and the one that nobody reads */
     for (size_t i = 0; i < f->reg_count; i++)
         if (f->regs[i].type == PTX_PRED)
             lo->pred[i] = (uint32_t)lo->p->pred_count++;
@@ -352,18 +470,75 @@ static size_t operand_total(const struct ptx_func *f) {
 }
 
 static status_t start_rows(struct lowering *lo) {
+    status_t st = OK;
     struct program *p = lo->p;
-    const struct ptx_func *f = p->func;
-    size_t n = 0;
-    for (size_t i = 0; i < f->reg_count; i++)
-        n += lo->map.live_in[i];
-    p->starts = calloc(n + 1, sizeof *p->starts);
-    if (!p->starts)
+    const struct ptx_func *f = lo->func->func;
+    for (size_t i = 0; i < f->reg_count; i++) {
+        if (!lo->map.live_in[i])
+            continue;
+        TRY(grow((void **)&p->starts, &lo->start_room, p->start_count, sizeof *p->starts));
+        p->starts[p->start_count++] = (struct row_start){
+            lo->map.row[i], row_bytes(f->regs[i].type), ptx_type_bits(f->regs[i].type) == 16};
+    }
+done:
+    return st;
+}
+
+static status_t lower_function(struct lowering *lo, struct xfunc *xf) {
+    status_t st = OK;
+    struct program *p = lo->p;
+    const struct ptx_func *f = xf->func;
+    struct xinsn *code = p->code + (xf->code - p->code);
+    lo->func = xf;
+    xf->pred_first = (uint32_t)p->pred_count;
+    TRY(number_predicates(lo));
+    xf->pred_end = (uint32_t)p->pred_count;
+    xf->row_first = lo->next;
+    TRY(rows_assign(&lo->map, f, lo->next));
+    if (lo->map.next > UINT32_MAX / 2)
+        TRY(FAIL(ERR_NOMEM, "'%s' has too many registers and constants", f->name));
+    xf->row_end = lo->map.next;
+    lo->next = lo->map.next;
+    xf->start_first = p->start_count;
+    TRY(start_rows(lo));
+    xf->start_end = p->start_count;
+    xf->frame_first = p->frame_count;
+    for (size_t i = 0; i < f->insn_count; i++) {
+        TRY(lower_insn(&code[i], lo, &f->insns[i]));
+        if (lo->next > UINT32_MAX / 2)
+            TRY(FAIL(ERR_NOMEM, "'%s' has too many registers and constants", f->name));
+    }
+    xf->frame_end = p->frame_count;
+    xf->row = p->maps[xf - p->xfuncs] = lo->map.row; /* calls need it */
+    lo->map.row = NULL;
+done:
+    rows_clear(&lo->map);
+    free(lo->pred);
+    lo->pred = NULL;
+    return st;
+}
+
+/* ---- the whole program ----------------------------------------------------------------------- */
+
+static status_t lay_out_code(struct lowering *lo) {
+    struct program *p = lo->p;
+    size_t operands = 0;
+    for (size_t i = 0; i < p->xfunc_count; i++) {
+        p->count += p->xfuncs[i].func->insn_count;
+        operands += operand_total(p->xfuncs[i].func);
+    }
+    p->code = calloc(p->count + 1, sizeof *p->code);
+    p->lists = calloc(operands + 1, sizeof *p->lists);
+    p->maps = calloc(p->xfunc_count, sizeof *p->maps);
+    p->inners = lo->env->count_events ? calloc(p->count + 1, sizeof *p->inners) : NULL;
+    if (!p->code || !p->lists || !p->maps || (lo->env->count_events && !p->inners))
         return FAIL(ERR_NOMEM, "no memory for a program");
-    for (size_t i = 0; i < f->reg_count; i++)
-        if (lo->map.live_in[i])
-            p->starts[p->start_count++] = (struct row_start){
-                lo->map.row[i], row_bytes(f->regs[i].type), ptx_type_bits(f->regs[i].type) == 16};
+    const struct xinsn *code = p->code;
+    for (size_t i = 0; i < p->xfunc_count; i++) {
+        p->xfuncs[i].code = code;
+        code += p->xfuncs[i].func->insn_count;
+    }
+    lo->list_next = p->lists;
     return OK;
 }
 
@@ -376,30 +551,18 @@ status_t program_lower(struct program **out, const struct ptx_module *m, const s
         return FAIL(ERR_NOMEM, "no memory for a program");
     p->module = m;
     p->func = f;
-    p->count = f->insn_count;
-    p->code = calloc(p->count + 1, sizeof *p->code);
-    p->lists = calloc(operand_total(f) + 1, sizeof *p->lists);
-    p->inners = env->count_events ? calloc(p->count + 1, sizeof *p->inners) : NULL;
-    if (!p->code || !p->lists || (env->count_events && !p->inners))
-        TRY(FAIL(ERR_NOMEM, "no memory for a program"));
-    lo.list_next = p->lists;
-    TRY(number_predicates(&lo));
-    TRY(rows_assign(&lo.map, f));
-    lo.sink = lo.map.next;
-    lo.next = lo.sink + ROW128;
-    TRY(start_rows(&lo));
-    for (size_t i = 0; i < p->count; i++) {
-        TRY(lower_insn(&p->code[i], &lo, &f->insns[i]));
-        if (lo.next > UINT32_MAX / 2)
-            TRY(FAIL(ERR_NOMEM, "'%s' has too many registers and constants", f->name));
-    }
+    p->pred_count = 2; /* the constant one and the one that nobody reads */
+    TRY(program_functions(p));
+    TRY(lay_out_code(&lo));
+    lo.next = ROW128; /* row 0 is for results that are thrown away */
+    for (size_t i = 0; i < p->xfunc_count; i++)
+        TRY(lower_function(&lo, &p->xfuncs[i]));
     p->file_bytes = lo.next;
     *out = p;
     p = NULL;
 done:
-    rows_clear(&lo.map);
-    free(lo.pred);
     free(lo.const_hash);
+    free(lo.shared);
     program_free(p);
     return st;
 }
@@ -407,6 +570,12 @@ done:
 void program_free(struct program *p) {
     if (!p)
         return;
+    for (size_t i = 0; p->maps && i < p->xfunc_count; i++)
+        free(p->maps[i]);
+    free(p->maps);
+    free(p->xfuncs);
+    free(p->xfunc_of);
+    free(p->frames);
     free(p->code);
     free(p->consts);
     free(p->sregs);

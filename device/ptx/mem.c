@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-struct place {
-    struct region *region;
-    uint64_t at;
-};
-
 /* ---- finding --------------------------------------------------------------------------------- */
 
 struct region *mem_find(const struct warp *w, uint64_t address) {
@@ -40,7 +35,7 @@ static enum ptx_space generic_space(uint64_t *address) {
         uint64_t base;
         enum ptx_space space;
     } windows[] = {
-        {WINDOW_SHARED, SPACE_SHARED}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
+        {WINDOW_SHARED, SPACE_CLUSTER}, {WINDOW_LOCAL, SPACE_LOCAL}, {WINDOW_PARAM, SPACE_PARAM}};
     for (unsigned i = 0; i < 3; i++)
         if (*address - windows[i].base < WINDOW_BYTES) {
             *address -= windows[i].base;
@@ -68,7 +63,8 @@ static bool find_global(struct place *out, struct warp *w, const struct xinsn *x
 
 static const char *space_name(enum ptx_space space) {
     switch (space) {
-    case SPACE_SHARED: return "shared";
+    case SPACE_SHARED:
+    case SPACE_CLUSTER: return "shared";
     case SPACE_LOCAL: return "local";
     case SPACE_PARAM: return "parameter";
     default: return "global";
@@ -78,11 +74,27 @@ static const char *space_name(enum ptx_space space) {
 /* Say how far an address is from the region it most likely was meant for. */
 static void out_of_bounds(struct warp *w, const struct xinsn *x, unsigned lane, const char *verb,
                           enum ptx_space space, uint64_t address, uint64_t bytes) {
-    uint64_t size = space == SPACE_SHARED  ? w->block->shared.size
-                    : space == SPACE_LOCAL ? w->launch->program->func->local_bytes
+    uint64_t size = space == SPACE_SHARED || space == SPACE_CLUSTER ? w->block->shared.size
+                    : space == SPACE_LOCAL ? w->launch->program->local_bytes
                                            : w->launch->param.size;
     const struct region *r = space == SPACE_GLOBAL ? mem_find(w, address) : NULL;
     unsigned long long at = address, n = bytes;
+    uint64_t rank = address >> CLUSTER_SHIFT;
+    const struct cluster *c = w->block->cluster;
+    if ((space == SPACE_SHARED || space == SPACE_CLUSTER) && rank != w->block->rank) {
+        fault_record(w, x, lane, FAULT_OUT_OF_BOUNDS, address,
+                     rank >= c->size        ? "%s %llu bytes at shared address 0x%llx: no block %u"
+                     : space == SPACE_SHARED ? "%s %llu bytes at shared::cta address 0x%llx, which "
+                                               "is in block %u of the cluster"
+                     : c->done[rank] ? "%s %llu bytes at shared address 0x%llx of block %u of the "
+                                       "cluster, which has ended"
+                                     : "%s %llu bytes at shared address 0x%llx, past the end in "
+                                       "block %u of the cluster",
+                     verb, n, at, (unsigned)rank);
+        return;
+    }
+    if (space == SPACE_SHARED || space == SPACE_CLUSTER)
+        at -= w->block->shared.lo;
     if (space != SPACE_GLOBAL)
         fault_record(w, x, lane, FAULT_OUT_OF_BOUNDS, address,
                      "%s %llu bytes at %llu of %llu bytes of %s memory", verb, n, at,
@@ -100,9 +112,8 @@ static void out_of_bounds(struct warp *w, const struct xinsn *x, unsigned lane, 
                      "%s %llu bytes at 0x%llx, where no buffer is", verb, n, at);
 }
 
-/* Where lane's access lies.  false: a fault is recorded. */
-static bool locate(struct place *out, struct warp *w, const struct xinsn *x, unsigned lane,
-                   uint64_t bytes, bool write) {
+bool mem_locate(struct place *out, struct warp *w, const struct xinsn *x, unsigned lane,
+                uint64_t bytes, bool write) {
     uint64_t address = lane_address(w, x, lane);
     enum ptx_space space = (enum ptx_space)x->space;
     const char *verb = write ? "writes" : "reads";
@@ -121,15 +132,21 @@ static bool locate(struct place *out, struct warp *w, const struct xinsn *x, uns
     switch (space) {
     case SPACE_GLOBAL: ok = find_global(out, w, x, address, bytes); break;
     case SPACE_SHARED:
-        *out = (struct place){&w->block->shared, address};
+        *out = (struct place){&w->block->shared, address - w->block->shared.lo};
         ok = inside(out->region, address, bytes);
         break;
+    case SPACE_CLUSTER: {
+        struct region *r = cluster_shared(w->block->cluster, address);
+        ok = inside(r, address, bytes) && !w->block->cluster->done[r->owner->rank];
+        *out = (struct place){r, ok ? address - r->lo : 0};
+        break;
+    }
     case SPACE_PARAM:
         *out = (struct place){&w->launch->param, address};
         ok = inside(out->region, address, bytes);
         break;
     case SPACE_LOCAL: {
-        uint64_t each = w->launch->program->func->local_bytes;
+        uint64_t each = w->launch->program->local_bytes;
         *out = (struct place){&w->block->local, address + (w->index * LANES + lane) * each};
         ok = each >= bytes && address <= each - bytes;
         break;
@@ -162,18 +179,11 @@ static uint64_t read_register(const struct warp *w, const struct xinsn *x, uint3
     return x->dbits > 32 ? row64(w, row)[lane] : row32(w, row)[lane];
 }
 
-static bool is_heap(const struct warp *w, const struct region *r) {
-    return r != &w->block->shared && r != &w->block->local && r != &w->launch->param &&
-           !r->constant;
+bool mem_is_heap(const struct warp *w, const struct region *r) {
+    return !r->owner && r != &w->launch->param && !r->constant;
 }
 
-/* With a seed, lanes of one instruction take their turns in another order. */
-static unsigned first_lane(const struct warp *w) {
-    return w->launch->seed ? (unsigned)(w->launch->seed + w->turn) % LANES : 0;
-}
-
-/* A message to other threads. */
-static void strong_access(struct warp *w, const struct xinsn *x) {
+void mem_message(struct warp *w, const struct xinsn *x) {
     if (x->flags & X_RELEASE)
         shadow_fence(w);
     shadow_strong(w);
@@ -182,18 +192,18 @@ static void strong_access(struct warp *w, const struct xinsn *x) {
 /* Likewise; but a volatile access to shared memory alone is none: see shadow.c. */
 static void volatile_access(struct warp *w, const struct xinsn *x, const struct place at[LANES],
                             uint32_t lanes) {
-    bool message = x->flags & X_RELEASE;
+    bool message = x->flags & X_ORDERED;
     FOR_LANES(lane, lanes)
-    message |= at[lane].region != &w->block->shared;
+    message |= !at[lane].region->owner;
     if (message)
-        strong_access(w, x);
+        mem_message(w, x);
 }
 
 bool mem_load_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     uint64_t bytes = (uint64_t)x->esize * x->vec;
     struct place at[LANES];
     FOR_LANES(lane, lanes)
-    if (!locate(&at[lane], w, x, lane, bytes, false))
+    if (!mem_locate(&at[lane], w, x, lane, bytes, false))
         return false;
     if (w->launch->shadow && (x->flags & X_VOLATILE))
         volatile_access(w, x, at, lanes);
@@ -203,7 +213,7 @@ bool mem_load_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
             !shadow_access(w, x, lane, r, at[lane].at, (unsigned)bytes,
                            x->flags & X_VOLATILE ? ACCESS_STRONG_READ : ACCESS_READ, NULL))
             return false;
-        if (is_heap(w, r))
+        if (mem_is_heap(w, r))
             w->launch->run->bytes_read += bytes;
         for (unsigned e = 0; e < x->vec; e++) {
             uint64_t v = 0;
@@ -218,7 +228,7 @@ bool mem_store_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     uint64_t bytes = (uint64_t)x->esize * x->vec;
     struct place at[LANES];
     FOR_LANES(lane, lanes)
-    if (!locate(&at[lane], w, x, lane, bytes, true))
+    if (!mem_locate(&at[lane], w, x, lane, bytes, true))
         return false;
     if (w->launch->shadow && (x->flags & X_VOLATILE))
         volatile_access(w, x, at, lanes);
@@ -233,7 +243,7 @@ bool mem_store_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
             !shadow_access(w, x, lane, r, at[lane].at, (unsigned)bytes,
                            x->flags & X_VOLATILE ? ACCESS_STRONG_WRITE : ACCESS_WRITE, value))
             return false;
-        if (is_heap(w, r))
+        if (mem_is_heap(w, r))
             w->launch->run->bytes_written += bytes;
         memcpy(r->host + at[lane].at, value, bytes);
     }
@@ -252,15 +262,27 @@ static bool row_access(struct warp *w, const struct xinsn *x, unsigned lane, uns
                 return false;
         return true;
     }
-    if (!locate(&at, w, x, lane, bytes, write))
+    if (!mem_locate(&at, w, x, lane, bytes, write))
         return false;
     if (w->launch->shadow && at.region->written &&
         !shadow_access(w, x, lane, at.region, at.at, bytes, write ? ACCESS_WRITE : ACCESS_READ,
                        write ? row : NULL))
         return false;
-    if (is_heap(w, at.region))
+    if (mem_is_heap(w, at.region))
         *(write ? &w->launch->run->bytes_written : &w->launch->run->bytes_read) += bytes;
     memcpy(write ? at.region->host + at.at : row, write ? row : at.region->host + at.at, bytes);
+    return true;
+}
+
+bool mem_copy_bulk(struct warp *w, const struct xinsn *x, const struct xinsn *source, unsigned lane,
+                   uint32_t n) {
+    struct xinsn from = *source, to = *x;
+    to.flags &= (uint16_t)~X_UNIFORM; /* so that the displacement counts */
+    for (uint32_t i = 0; i < n; i++, from.imm += 16, to.imm += 16) {
+        uint8_t row[16];
+        if (!row_access(w, &from, lane, 16, row, false) || !row_access(w, &to, lane, 16, row, true))
+            return false;
+    }
     return true;
 }
 
@@ -281,120 +303,15 @@ bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
 }
 
 /* A row of a matrix of wgmma, for the whole warp. */
-bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t address, uint8_t out[16]) {
+bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t offset, uint8_t out[16]) {
     struct region *r = &w->block->shared;
-    if (!inside(r, address, 16)) {
-        out_of_bounds(w, x, 0, "reads", SPACE_SHARED, address, 16);
+    if (!inside(r, r->lo + offset, 16)) {
+        out_of_bounds(w, x, 0, "reads", SPACE_SHARED, r->lo + offset, 16);
         return false;
     }
     if (w->launch->shadow && r->written &&
-        !shadow_access(w, x, 0, r, address, 16, ACCESS_READ, NULL))
+        !shadow_access(w, x, 0, r, offset, 16, ACCESS_READ, NULL))
         return false;
-    memcpy(out, r->host + address, 16);
-    return true;
-}
-
-/* ---- atomics: PTX ISA 9.7.13.5 --------------------------------------------------------------- */
-
-static uint32_t flush_f32(uint32_t v) {
-    return (v & 0x7f800000u) == 0 ? v & 0x80000000u : v;
-}
-
-/*
- * atom.add.f32 on global memory flushes subnormal inputs and results to sign-preserving zero, on
- * shared memory it does not (PTX ISA 9.7.13.5, H200: see docs/emulator.md).  Rounds to nearest.
- */
-static uint64_t add_f32(uint64_t old, uint64_t operand, bool flush) {
-    uint32_t a = (uint32_t)old, b = (uint32_t)operand, r;
-    float fa, fb;
-    if (flush) {
-        a = flush_f32(a);
-        b = flush_f32(b);
-    }
-    memcpy(&fa, &a, 4);
-    memcpy(&fb, &b, 4);
-    float sum = fa + fb;
-    memcpy(&r, &sum, 4);
-    if (sum != sum)
-        return 0x7fffffffu;
-    return flush ? flush_f32(r) : r;
-}
-
-static uint64_t add_f64(uint64_t old, uint64_t operand) {
-    double a, b;
-    memcpy(&a, &old, 8);
-    memcpy(&b, &operand, 8);
-    double sum = a + b;
-    memcpy(&old, &sum, 8);
-    return old;
-}
-
-static uint64_t sign_extend(uint64_t v, unsigned esize) {
-    return esize == 4 ? (uint64_t)(int64_t)(int32_t)v : v;
-}
-
-/* The new value; operands of 4 bytes are zero-extended. */
-static uint64_t atomic_result(const struct ptx_insn *in, uint64_t old, uint64_t b, uint64_t c,
-                              bool flush) {
-    bool is_signed = in->type == PTX_S32 || in->type == PTX_S64;
-    unsigned esize = ptx_type_bits(in->type) / 8;
-    int64_t so = (int64_t)sign_extend(old, esize), sb = (int64_t)sign_extend(b, esize);
-    switch (in->mods.atom) {
-    case ATOM_ADD:
-        if (in->type == PTX_F32)
-            return add_f32(old, b, flush);
-        return in->type == PTX_F64 ? add_f64(old, b) : old + b;
-    case ATOM_MIN: return (is_signed ? so < sb : old < b) ? old : b;
-    case ATOM_MAX: return (is_signed ? so > sb : old > b) ? old : b;
-    case ATOM_EXCH: return b;
-    case ATOM_CAS: return old == b ? c : old;
-    case ATOM_INC: return old >= b ? 0 : old + 1;
-    case ATOM_DEC: return old == 0 || old > b ? b : old - 1;
-    case ATOM_AND: return old & b;
-    case ATOM_OR: return old | b;
-    case ATOM_XOR: return old ^ b;
-    case ATOM_NONE:
-    case ATOM_POPC: break;
-    }
-    return old;
-}
-
-bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
-    bool wide = x->esize == 8;
-    uint64_t bytes = x->esize;
-    struct place at[LANES];
-    FOR_LANES(lane, lanes)
-    if (!locate(&at[lane], w, x, lane, bytes, true))
-        return false;
-    if (w->launch->shadow)
-        strong_access(w, x);
-    unsigned first = first_lane(w);
-    for (unsigned k = 0; k < LANES; k++) {
-        unsigned lane = (first + k) % LANES;
-        if (!(lanes >> lane & 1))
-            continue;
-        struct region *r = at[lane].region;
-        uint64_t b = wide ? row64(w, x->b)[lane] : row32(w, x->b)[lane];
-        uint64_t c = x->insn->mods.atom != ATOM_CAS ? 0
-                     : wide                         ? row64(w, x->c)[lane]
-                                                    : row32(w, x->c)[lane];
-        uint64_t old = 0;
-        if (w->launch->shadow && r->written &&
-            !shadow_access(w, x, lane, r, at[lane].at, (unsigned)bytes, ACCESS_ATOMIC, NULL))
-            return false;
-        memcpy(&old, r->host + at[lane].at, bytes);
-        uint64_t new = atomic_result(x->insn, old, b, c, r != &w->block->shared);
-        memcpy(r->host + at[lane].at, &new, bytes);
-        if (is_heap(w, r)) {
-            w->launch->run->bytes_read += bytes;
-            w->launch->run->bytes_written += bytes;
-        }
-        if (x->flags & X_RESULT) {
-            if (wide)
-                row64(w, x->d)[lane] = old;
-            else
-                row32(w, x->d)[lane] = (uint32_t)old;
-        }
-    }
+    memcpy(out, r->host + offset, 16);
     return true;
 }

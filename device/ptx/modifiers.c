@@ -72,6 +72,7 @@ static const struct word {
     {".param", MOD_SPACE, SPACE_PARAM}, {".param::entry", MOD_SPACE, SPACE_PARAM},
     {".global", MOD_SPACE, SPACE_GLOBAL},
     {".shared", MOD_SPACE, SPACE_SHARED}, {".shared::cta", MOD_SPACE, SPACE_SHARED},
+    {".shared::cluster", MOD_SPACE, SPACE_CLUSTER},
     {".local", MOD_SPACE, SPACE_LOCAL}, {".const", MOD_SPACE, SPACE_CONST},
     {".v2", MOD_VEC, 2},                {".v4", MOD_VEC, 4},
     {".v8", MOD_VEC, 8},
@@ -107,6 +108,16 @@ static const struct word {
     {".x4", MOD_MATRICES, 4},           {".global", MOD_FROM, 1},
     {".L2::cache_hint", MOD_HINT, 1},
     {".row", MOD_ROW, 1},               {".col", MOD_COL, 1},
+    {".cc", MOD_CC, 1},                 {".shiftamt", MOD_SHIFTAMT, 1},
+    {".clamp", MOD_LIMIT, 0},           {".wrap", MOD_LIMIT, 1},
+    {".f4e", MOD_PRMT, MODE_F4E},       {".b4e", MOD_PRMT, MODE_B4E},
+    {".rc8", MOD_PRMT, MODE_RC8},       {".ecl", MOD_PRMT, MODE_ECL},
+    {".ecr", MOD_PRMT, MODE_ECR},       {".rc16", MOD_PRMT, MODE_RC16},
+    {".noftz", MOD_NOFTZ, 1},           {".red", MOD_BARRED, BAR_RED},
+    {".shared::cta", MOD_FROM_SHARED, 1}, {".noinc", MOD_NOINC, 1},
+    {".mbarrier::complete_tx::bytes", MOD_COMPLETE, 1},
+    {".multicast::cluster", MOD_MULTICAST, 1},
+    {".bulk_group", MOD_GROUP, 1},      {".read", MOD_READ, 1},
     /* Caching never changes a value in the emulator's memory, which is one coherent array. */
     {".ca", MOD_CACHE, 1},              {".cg", MOD_CACHE, 1},
     {".cs", MOD_CACHE, 1},              {".lu", MOD_CACHE, 1},
@@ -173,7 +184,7 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_RELU: mods->relu = true; break;
     case MOD_SATFINITE: mods->satfinite = true; break;
     case MOD_XORSIGN: mods->xorsign = true; break;
-    case MOD_ABS: break; /* the second half of .xorsign.abs */
+    case MOD_ABS: mods->abs = true; break; /* also the second half of .xorsign.abs */
     case MOD_FTZ: mods->ftz = true; break;
     case MOD_SAT: mods->sat = true; break;
     case MOD_APPROX: mods->approx = true; break;
@@ -183,16 +194,22 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_SPACE: mods->space = (enum ptx_space)value; break;
     case MOD_VEC: mods->vec = (uint8_t)value; break;
     case MOD_HALF: case MOD_HALF_WIDE: mods->half = (enum ptx_half)value; break;
-    case MOD_MODE: mods->mode = (enum ptx_mode)value; break;
+    case MOD_CC: mods->cc = true; break;
+    case MOD_LIMIT: mods->wrap = value != 0; break;
+    case MOD_MODE: case MOD_PRMT: mods->mode = (enum ptx_mode)value; break;
     case MOD_WRAP: apply_wrap(mods, value != 0); break;
     case MOD_ATOM: case MOD_ATOM_CAS: mods->atom = (enum ptx_atom)value; break;
-    case MOD_BAR: mods->bar = (enum ptx_bar)value; break;
+    case MOD_NOINC: mods->noinc = true; break;
+    case MOD_HINT: mods->hint = true; break;
+    case MOD_MULTICAST: mods->multicast = true; break;
+    case MOD_BAR: case MOD_BARRED: mods->bar = (enum ptx_bar)value; break;
     case MOD_NAN: mods->nan = true; break;
     case MOD_TO: mods->to = true; break;
     case MOD_VOLATILE: mods->volatile_ = true; break;
     case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE:
-    case MOD_CTA: case MOD_HINT: case MOD_FROM: case MOD_SHAPE: case MOD_MNK: case MOD_ROW:
-    case MOD_COL: case MOD_TYPES3: case MOD_TYPES4: case MOD_KINDS:
+    case MOD_MNK: case MOD_ROW: case MOD_COL: case MOD_TYPES3: case MOD_TYPES4:
+    case MOD_CTA: case MOD_FROM: case MOD_SHAPE: case MOD_NOFTZ: case MOD_FROM_SHARED:
+    case MOD_SHIFTAMT: case MOD_COMPLETE: case MOD_GROUP: case MOD_READ: case MOD_KINDS:
         break; /* no effect on what the emulator computes */
     }
 }

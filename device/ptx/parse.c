@@ -144,6 +144,8 @@ static status_t parse_header(struct parser *p) {
         return front_fail(ERR_UNSUPPORTED, &p->lexer, &target, "target '%.*s'",
                           (int)(target.len < 40 ? target.len : 40), target.text);
     memcpy(m->target, target.text, target.len);
+    for (size_t i = 3; i < target.len && target.text[i] >= '0' && target.text[i] <= '9'; i++)
+        p->sm = p->sm * 10 + (unsigned)(target.text[i] - '0');
     for (bool more;;) { /* texmode_..., debug, map_f64_to_f32 (which would change bits) */
         TRY(parse_accept(&more, p, ","));
         if (!more)
@@ -187,11 +189,8 @@ static status_t parse_module(struct parser *p) {
             TRY(skip_section(p));
         else if (parse_at(p, ".pragma"))
             TRY(parse_skip_past(p, ";"));
-        else if (parse_at(p, ".func") && external)
-            TRY(parse_skip_past(p,
-                                ";")); /* a declaration; calling it is refused where it is called */
         else if (parse_at(p, ".func"))
-            return front_fail(ERR_UNSUPPORTED, &p->lexer, &t, "functions other than entries");
+            TRY(parse_func(p));
         else if (parse_space(&t) != SPACE_GENERIC && parse_space(&t) != SPACE_PARAM &&
                  parse_space(&t) != SPACE_REG)
             TRY(parse_variable(p, external));

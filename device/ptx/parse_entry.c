@@ -75,7 +75,7 @@ static status_t resolve_labels(struct parser *p) {
         if (!s || s->kind != SYM_LABEL)
             return front_fail(ERR_SYNTAX, &p->lexer, &f->label, "no label '%.*s' in this function",
                               (int)f->label.len, f->label.text);
-        f->opnd->target = s->target;
+        *(f->target ? f->target : &f->opnd->target) = s->target;
     }
     return OK;
 }
@@ -110,8 +110,6 @@ static status_t parse_body(struct parser *p) {
             TRY(parse_loc(p));
         } else if (parse_at(p, ".pragma")) {
             TRY(parse_skip_past(p, ";"));
-        } else if (parse_space(&t) == SPACE_PARAM) {
-            return front_fail(ERR_UNSUPPORTED, &p->lexer, &t, "function calls");
         } else if (parse_space(&t) != SPACE_GENERIC) {
             TRY(parse_variable(p, false));
         } else if (t.kind == TOK_END) {
@@ -121,11 +119,16 @@ static status_t parse_body(struct parser *p) {
             struct token next;
             TRY(lexer_next(&next, &ahead));
             if (t.kind == TOK_WORD && next.kind == TOK_PUNCT && next.text[0] == ':') {
+                TRY(parse_advance(p));
+                TRY(parse_advance(p));
+                if (parse_at(p, ".branchtargets") || parse_at(p, ".calltargets") ||
+                    parse_at(p, ".callprototype")) {
+                    TRY(parse_table(p, &t));
+                    continue;
+                }
                 struct symbol *label;
                 TRY(parse_symbol(&label, p, p->scope, &t, SYM_LABEL));
                 label->target = (uint32_t)p->func->insn_count;
-                TRY(parse_advance(p));
-                TRY(parse_advance(p));
             } else {
                 TRY(parse_insn(p));
             }
@@ -175,29 +178,66 @@ done:
     return st;
 }
 
-/* .maxntid, .reqntid and what only tunes. */
-static status_t parse_tuning(struct parser *p) {
+/* N{, N{, N}}: at most `max` numbers; *count of them. */
+static status_t parse_shape(uint64_t shape[3], unsigned *count, struct parser *p) {
     status_t st = OK;
+    *count = 0;
+    for (bool more = true; more;) {
+        if (*count == 3)
+            return front_fail(ERR_SYNTAX, &p->lexer, &p->token, "more than three numbers");
+        TRY(parse_uint(&shape[(*count)++], p, 1 << 16, "a number"));
+        TRY(parse_accept(&more, p, ","));
+    }
+done:
+    return st;
+}
+
+/* .maxntid, .reqntid, the cluster, and what only tunes. */
+status_t parse_tuning(struct parser *p) {
+    status_t st = OK;
+    static const char *const tuning[] = {".minnctapersm", ".maxnctapersm", ".maxnreg",
+                                         ".maxclusterrank"};
     while (p->token.kind == TOK_DOT) {
+        struct token at = p->token;
         bool threads = parse_at(p, ".maxntid") || parse_at(p, ".reqntid");
-        bool numbers = threads || parse_at(p, ".minnctapersm") || parse_at(p, ".maxnctapersm") ||
-                       parse_at(p, ".maxnreg");
+        bool cluster = parse_at(p, ".reqnctapercluster"), known = threads || cluster;
+        for (size_t i = 0; i < sizeof tuning / sizeof *tuning; i++)
+            known |= parse_at(p, tuning[i]);
         if (parse_at(p, ".pragma")) {
             TRY(parse_skip_past(p, ";"));
             continue;
         }
-        if (!numbers)
-            return front_fail(ERR_UNSUPPORTED, &p->lexer, &p->token, "directive '%.*s' on an entry",
-                              (int)p->token.len, p->token.text);
-        TRY(parse_advance(p));
-        uint64_t product = 1, n;
-        for (bool more = true; more;) {
-            TRY(parse_uint(&n, p, 1 << 16, "a number"));
-            product = product * n > UINT32_MAX ? UINT32_MAX : product * n;
-            TRY(parse_accept(&more, p, ","));
+        if (parse_at(p, ".attribute") || parse_at(p, ".noreturn")) { /* of a function */
+            bool list = parse_at(p, ".attribute");
+            TRY(parse_advance(p));
+            if (list)
+                TRY(parse_skip_past(p, ")"));
+            continue;
         }
+        if (parse_at(p, ".explicitcluster")) {
+            p->func->explicit_cluster = true;
+            TRY(parse_advance(p));
+            continue;
+        }
+        if (!known)
+            return front_fail(ERR_UNSUPPORTED, &p->lexer, &at, "directive '%.*s' on an entry",
+                              (int)at.len, at.text);
+        if (cluster && p->sm < 90)
+            return front_fail(ERR_UNSUPPORTED, &p->lexer, &at,
+                              "clusters need sm_90, the target is %s", p->module->target);
+        TRY(parse_advance(p));
+        uint64_t shape[3] = {1, 1, 1};
+        unsigned count;
+        TRY(parse_shape(shape, &count, p));
+        uint64_t product = shape[0] * shape[1] * shape[2];
+        if (cluster && (product == 0 || product > PTX_MAX_CLUSTER))
+            return front_fail(ERR_UNSUPPORTED, &p->lexer, &at,
+                              "a cluster of %llu blocks: 1 to %d were expected",
+                              (unsigned long long)product, PTX_MAX_CLUSTER);
+        for (int i = 0; cluster && i < 3; i++)
+            p->func->cluster[i] = (unsigned)shape[i];
         if (threads)
-            p->func->max_threads = (unsigned)product;
+            p->func->max_threads = product > UINT32_MAX ? UINT32_MAX : (unsigned)product;
     }
 done:
     return st;
@@ -205,11 +245,40 @@ done:
 
 /* Falling off the end, or jumping to a label there, leaves the function. */
 static status_t add_exit(struct parser *p) {
-    return parse_append(p, &(struct ptx_insn){.op = PTX_OP_EXIT,
+    return parse_append(p, &(struct ptx_insn){.op = p->func->is_func ? PTX_OP_RET : PTX_OP_EXIT,
                                               .type = PTX_NOTYPE,
                                               .type2 = PTX_NOTYPE,
                                               .guard = PTX_NOREG,
                                               .line = p->token.line});
+}
+
+status_t parse_function_begin(struct parser *p, struct ptx_func *f) {
+    p->func = f;
+    p->fixups = NULL;
+    p->insn_room = p->reg_room = p->param_room = 0;
+    p->shared_bytes = p->shared_align_dynamic = p->local_bytes = 0;
+    p->loc_file = p->loc_line = 0;
+    return new_scope(p, p->globals);
+}
+
+status_t parse_function_body(struct parser *p) {
+    status_t st = OK;
+    struct ptx_func *f = p->func;
+    if (!parse_at(p, "{"))
+        return parse_expected(p, "'{'");
+    TRY(parse_body(p));
+    TRY(add_exit(p));
+    TRY(resolve_labels(p));
+    size_t align = p->shared_align_dynamic > 16 ? p->shared_align_dynamic : 16;
+    f->static_shared =
+        p->shared_align_dynamic ? size_align(p->shared_bytes, align) : p->shared_bytes;
+    resolve_dynamic(f, f->static_shared);
+    f->local_bytes = p->local_bytes;
+    TRY(resolve_ambiguous(f, p->module->arena));
+    p->func = NULL;
+    p->scope = NULL;
+done:
+    return st;
 }
 
 status_t parse_entry(struct parser *p) {
@@ -227,29 +296,16 @@ status_t parse_entry(struct parser *p) {
         if (token_is(&name, m->funcs[i].name))
             return front_fail(ERR_SYNTAX, &p->lexer, &name, "entry '%.*s' is defined twice",
                               (int)name.len, name.text);
-    struct ptx_func *f = p->func = &m->funcs[m->func_count++];
+    if (scope_find_here(p->globals, name.text, name.len))
+        return front_fail(ERR_SYNTAX, &p->lexer, &name, "'%.*s' is something else already",
+                          (int)name.len, name.text);
+    struct ptx_func *f = &m->funcs[m->func_count++];
     *f = (struct ptx_func){0};
     TRY(parse_name(&f->name, p, &name));
-    p->fixups = NULL;
-    p->insn_room = p->reg_room = p->param_room = 0;
-    p->shared_bytes = p->shared_align_dynamic = p->local_bytes = 0;
-    p->loc_file = p->loc_line = 0;
-    TRY(new_scope(p, p->globals));
+    TRY(parse_function_begin(p, f));
     TRY(parse_params(p));
     TRY(parse_tuning(p));
-    if (!parse_at(p, "{"))
-        return parse_expected(p, "'{'");
-    TRY(parse_body(p));
-    TRY(add_exit(p));
-    TRY(resolve_labels(p));
-    size_t align = p->shared_align_dynamic > 16 ? p->shared_align_dynamic : 16;
-    f->static_shared =
-        p->shared_align_dynamic ? size_align(p->shared_bytes, align) : p->shared_bytes;
-    resolve_dynamic(f, f->static_shared);
-    f->local_bytes = p->local_bytes;
-    TRY(resolve_ambiguous(f, m->arena));
-    p->func = NULL;
-    p->scope = NULL;
+    TRY(parse_function_body(p));
 done:
     return st;
 }

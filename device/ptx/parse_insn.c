@@ -179,13 +179,19 @@ status_t parse_insn(struct parser *p) {
     insn.guard = guard.reg;
     insn.guard_negate = guard.negate;
     TRY(parse_operands(&operands, p, &insn));
+    if (ptx_insn_sm(&insn) > p->sm)
+        return front_fail(ERR_UNSUPPORTED, &p->lexer, &words.opcode,
+                          "'%.*s' in this form needs sm_%u, the target is %s",
+                          (int)words.opcode.len, words.opcode.text, ptx_insn_sm(&insn),
+                          p->module->target);
     TRY(parse_expect(p, ";"));
     insn.opnd = arena_alloc(p->module->arena, operands.count * sizeof *insn.opnd);
     if (!insn.opnd)
         return parse_nomem(p);
     if (operands.count)
         memcpy(insn.opnd, operands.list, operands.count * sizeof *insn.opnd);
-    if (p->fixups != before) /* a branch has one label, and it is the only operand */
+    if (p->fixups != before &&
+        insn.op == PTX_OP_BRA) /* a branch has one label, and it is the only operand */
         p->fixups->opnd = &insn.opnd[0];
     TRY(parse_append(p, &insn));
 done:

@@ -44,7 +44,7 @@ static status_t new_register(uint32_t *out, struct parser *p, const struct token
  * The symbol of a register, a variable or nothing.  "%f12" declared as "%f<20>" becomes a symbol of
  * its own in the scope of the declaration when it is first used.
  */
-static status_t find_name(struct symbol **out, struct parser *p, const struct token *name) {
+status_t parse_find(struct symbol **out, struct parser *p, const struct token *name) {
     status_t st = OK;
     *out = scope_find(p->scope, name->text, name->len);
     size_t digits = 0;
@@ -87,6 +87,12 @@ static const struct {
     {"%ntid", SREG_NTID_X, true, 32},
     {"%ctaid", SREG_CTAID_X, true, 32},
     {"%nctaid", SREG_NCTAID_X, true, 32},
+    {"%clusterid", SREG_CLUSTERID_X, true, 32},
+    {"%nclusterid", SREG_NCLUSTERID_X, true, 32},
+    {"%cluster_ctaid", SREG_CLUSTER_CTAID_X, true, 32},
+    {"%cluster_nctaid", SREG_CLUSTER_NCTAID_X, true, 32},
+    {"%cluster_ctarank", SREG_CLUSTER_CTARANK, false, 32},
+    {"%cluster_nctarank", SREG_CLUSTER_NCTARANK, false, 32},
     {"%laneid", SREG_LANEID, false, 32},
     {"%warpid", SREG_WARPID, false, 32},
     {"%nwarpid", SREG_NWARPID, false, 32},
@@ -102,16 +108,36 @@ static const struct {
     {"%clock_hi", SREG_CLOCK_HI, false, 32},
     {"%clock64", SREG_CLOCK64, false, 64},
     {"%globaltimer", SREG_GLOBALTIMER, false, 64},
+    {"%globaltimer_lo", SREG_GLOBALTIMER_LO, false, 32},
+    {"%globaltimer_hi", SREG_GLOBALTIMER_HI, false, 32},
+    {"%aggr_smem_size", SREG_TOTAL_SMEM_SIZE, false, 32},
     {"%dynamic_smem_size", SREG_DYNAMIC_SMEM_SIZE, false, 32},
     {"%total_smem_size", SREG_TOTAL_SMEM_SIZE, false, 32},
+    {"%envreg", SREG_ENVREG, false, 32}, /* and its number, 0 to 31 */
 };
+
+static bool at_envreg(const struct parser *p) {
+    static const char name[] = "%envreg";
+    size_t n = sizeof name - 1, digits = p->token.len - n;
+    if (p->token.kind != TOK_WORD || p->token.len <= n || digits > 2 ||
+        memcmp(p->token.text, name, n) != 0)
+        return false;
+    unsigned number = 0;
+    for (size_t i = n; i < p->token.len; i++) {
+        unsigned digit = (unsigned char)p->token.text[i] - (unsigned)'0';
+        if (digit > 9)
+            return false;
+        number = number * 10 + digit;
+    }
+    return number < 32;
+}
 
 /* A special register at the current token; *found says whether it is one. */
 static status_t parse_sreg(bool *found, struct ptx_operand *out, struct parser *p, unsigned bits) {
     status_t st = OK;
     *found = false;
     for (size_t i = 0; i < sizeof sregs / sizeof *sregs && !*found; i++) {
-        if (!parse_at(p, sregs[i].name))
+        if (!parse_at(p, sregs[i].name) && !(sregs[i].sreg == SREG_ENVREG && at_envreg(p)))
             continue;
         struct token at = p->token;
         *found = true;
@@ -146,7 +172,7 @@ status_t parse_predicate(struct ptx_operand *out, struct parser *p, bool source)
         return parse_advance(p);
     }
     if (name.kind == TOK_WORD)
-        TRY(find_name(&symbol, p, &name));
+        TRY(parse_find(&symbol, p, &name));
     if (!symbol || symbol->kind != SYM_REG || symbol->type != PTX_PRED)
         return wrong_operand(p, &name, "a predicate register");
     out->reg = symbol->reg;
@@ -176,7 +202,7 @@ static status_t parse_dest(struct ptx_operand *out, struct parser *p, enum ptx_t
     if (parse_at(p, "_"))
         return parse_advance(p);
     if (name.kind == TOK_WORD)
-        TRY(find_name(&symbol, p, &name));
+        TRY(parse_find(&symbol, p, &name));
     if (!symbol || symbol->kind != SYM_REG)
         return wrong_operand(p, &name, "a register");
     TRY(check_width(p, &name, symbol->type, t, rule));
@@ -229,7 +255,7 @@ static status_t parse_source(struct ptx_operand *out, struct parser *p, enum ptx
         return parse_advance(p);
     }
     struct symbol *symbol;
-    TRY(find_name(&symbol, p, &name));
+    TRY(parse_find(&symbol, p, &name));
     if (symbol && symbol->kind == SYM_VAR) {
         bool integer = t != PTX_F32 && t != PTX_F64 && ptx_type_bits(t) >= 32;
         if (!integer)
@@ -238,6 +264,12 @@ static status_t parse_source(struct ptx_operand *out, struct parser *p, enum ptx
         TRY(parse_variable_use(&out->var, p, symbol));
         TRY(parse_advance(p));
         return parse_offset(&out->offset, p);
+    }
+    if (symbol && symbol->kind == SYM_FUNC && ptx_type_bits(t) == 64 && t != PTX_F64) {
+        out->kind = OPND_FUNC;
+        out->func = symbol->func;
+        out->func->address_taken = true;
+        return parse_advance(p);
     }
     if (!symbol || symbol->kind != SYM_REG)
         return wrong_operand(p, &name, "a register or a constant");
@@ -264,14 +296,17 @@ static status_t parse_memory(struct ptx_operand *out, struct parser *p, enum ptx
     }
     struct symbol *symbol = NULL;
     if (at.kind == TOK_WORD)
-        TRY(find_name(&symbol, p, &at));
+        TRY(parse_find(&symbol, p, &at));
     if (symbol && symbol->kind == SYM_VAR) {
         TRY(parse_variable_use(&out->var, p, symbol));
         /* A generic access to a variable by name is an access to the variable's own space. */
         if (*space == SPACE_GENERIC)
             *space = out->var->space;
-        if (*space != out->var->space)
+        bool in_cluster = *space == SPACE_CLUSTER && out->var->space == SPACE_SHARED;
+        if (*space != out->var->space && !in_cluster)
             return front_fail(ERR_SYNTAX, &p->lexer, &at, "variable of another state space");
+        if (out->var->frame)
+            *space = SPACE_LOCAL; /* where the thread's stack is */
     } else if (symbol && symbol->kind == SYM_REG &&
                (ptx_type_bits(symbol->type) == 64 ||
                 (ptx_type_bits(symbol->type) == 32 && *space != SPACE_GENERIC &&
@@ -283,6 +318,21 @@ static status_t parse_memory(struct ptx_operand *out, struct parser *p, enum ptx
     TRY(parse_advance(p));
     TRY(parse_offset(&out->offset, p));
     TRY(parse_expect(p, "]"));
+done:
+    return st;
+}
+
+/* A table that .branchtargets has declared. */
+static status_t parse_branch_table(struct ptx_operand *out, struct parser *p) {
+    status_t st = OK;
+    struct token name;
+    struct symbol *s;
+    TRY(parse_word(&name, p, "a label of .branchtargets"));
+    s = scope_find(p->scope, name.text, name.len);
+    if (!s || s->kind != SYM_TABLE || !s->table->targets)
+        return wrong_operand(p, &name, "a label of .branchtargets");
+    *out = (struct ptx_operand){.kind = OPND_TABLE, .type = PTX_NOTYPE, .reg = PTX_NOREG};
+    out->table = s->table;
 done:
     return st;
 }
@@ -303,10 +353,22 @@ done:
     return st;
 }
 
-static status_t push(struct operands *o, struct parser *p, const struct ptx_operand *opnd) {
+status_t parse_push(struct operands *o, struct parser *p, const struct ptx_operand *opnd) {
     if (o->count == MAX_OPERANDS)
         return front_fail(ERR_SYNTAX, &p->lexer, &p->token, "too many operands");
     o->list[o->count++] = *opnd;
+    return OK;
+}
+
+/* All elements of a vector are equally wide; *bits: of those before, 0 if there are none. */
+static status_t same_width(unsigned *bits, const struct parser *p, const struct token *at,
+                           const struct ptx_operand *o) {
+    enum ptx_type t = o->kind == OPND_REG ? p->func->regs[o->reg].type : o->type;
+    if (o->kind == OPND_SINK)
+        return OK;
+    if (*bits && *bits != ptx_type_bits(t))
+        return front_fail(ERR_SYNTAX, &p->lexer, at, "vector of registers of unequal width");
+    *bits = ptx_type_bits(t);
     return OK;
 }
 
@@ -320,7 +382,7 @@ static status_t parse_vector(struct operands *o, struct parser *p, enum ptx_type
     TRY(parse_accept(&braces, p, "{"));
     if (!braces && count > 1)
         return wrong_operand(p, &at, "'{'");
-    unsigned n = 0;
+    unsigned n = 0, bits = 0;
     enum ptx_type element = t;
     for (bool more = true; more; n++) {
         if (n == MAX_VECTOR)
@@ -329,13 +391,14 @@ static status_t parse_vector(struct operands *o, struct parser *p, enum ptx_type
             /* mov: the first element's register says how wide the parts are. */
             struct symbol *symbol = NULL;
             if (p->token.kind == TOK_WORD && !parse_at(p, "_"))
-                TRY(find_name(&symbol, p, &p->token));
+                TRY(parse_find(&symbol, p, &p->token));
             if (!symbol || symbol->kind != SYM_REG)
                 return wrong_operand(p, &p->token, "a register");
             element = symbol->type;
         }
         TRY(dest ? parse_dest(&opnd, p, element, rule) : parse_source(&opnd, p, element, rule));
-        TRY(push(o, p, &opnd));
+        TRY(same_width(&bits, p, &at, &opnd));
+        TRY(parse_push(o, p, &opnd));
         more = false;
         if (braces)
             TRY(parse_accept(&more, p, ","));
@@ -433,7 +496,7 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
             TRY(parse_dest(&opnd, p, letter == 't' ? PTX_B32 : insn->type, WIDTH_EQUAL));
         TRY(parse_accept(&pair, p, "|"));
         if (pair) {
-            TRY(push(o, p, &opnd));
+            TRY(parse_push(o, p, &opnd));
             TRY(parse_predicate(&opnd, p, false));
         }
         break;
@@ -442,6 +505,15 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
         break;
     case 'n':
         TRY(parse_memory(&opnd, p, &(enum ptx_space){SPACE_GLOBAL}));
+        break;
+    case 'N':
+        TRY(parse_memory(&opnd, p, &(enum ptx_space){SPACE_SHARED}));
+        break;
+    case 'o':
+        TRY(parse_memory(&opnd, p, &(enum ptx_space){SPACE_CLUSTER}));
+        break;
+    case 'h':
+        TRY(parse_source(&opnd, p, PTX_B16, WIDTH_EQUAL));
         break;
     case 'q':
         TRY(parse_source(&opnd, p, PTX_B64, WIDTH_EQUAL));
@@ -477,10 +549,17 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     case 'l':
         TRY(parse_label(&opnd, p));
         break;
+    case 'T':
+        TRY(parse_branch_table(&opnd, p));
+        break;
     case 'v':
         return parse_vector(o, p, insn->type, insn->mods.vec, true, WIDTH_AT_LEAST);
     case 'V':
         return parse_vector(o, p, insn->type, insn->mods.vec, false, WIDTH_AT_LEAST);
+    case 'b':
+        return parse_vector(o, p, insn->type, insn->mods.vec, true, WIDTH_EQUAL);
+    case 'B':
+        return parse_vector(o, p, insn->type, insn->mods.vec, false, WIDTH_EQUAL);
     case 'k':
         return parse_vector(o, p, insn->type, 0, true, WIDTH_EQUAL);
     case 'K':
@@ -488,24 +567,55 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     default:
         return front_fail(ERR_UNSUPPORTED, &p->lexer, &p->token, "operand pattern '%c'", letter);
     }
-    TRY(push(o, p, &opnd));
+    TRY(parse_push(o, p, &opnd));
 done:
     return st;
+}
+
+/* Bits of the register that stands here; 0: none does. */
+static unsigned register_bits(const struct parser *p) {
+    const struct symbol *s = NULL;
+    if (p->token.kind == TOK_WORD)
+        s = scope_find(p->scope, p->token.text, p->token.len);
+    return s && s->kind == SYM_REG ? ptx_type_bits(s->type) : 0;
+}
+
+/* A predicate register or its negation stands here. */
+static bool at_predicate(const struct parser *p) {
+    if (parse_at(p, "!"))
+        return true;
+    const struct symbol *s = NULL;
+    if (p->token.kind == TOK_WORD)
+        s = scope_find(p->scope, p->token.text, p->token.len);
+    return s && s->kind == SYM_REG && s->type == PTX_PRED;
 }
 
 status_t parse_operands(struct operands *o, struct parser *p, struct ptx_insn *insn) {
     status_t st = OK;
     const char *pattern = ptx_opcodes[insn->op].operands;
-    for (bool first = true; *pattern; first = false) {
+    bool comma = false;
+    if (*pattern == 'c')
+        return parse_call(o, p, insn);
+    while (*pattern) {
         char letter = *pattern++;
         bool optional = *pattern == '?';
         pattern += optional;
         pattern += *pattern == ',';
         if (optional && parse_at(p, ";"))
             break;
-        if (!first)
+        if (comma)
             TRY(parse_expect(p, ","));
+        comma = true;
         insn->first[insn->group_count++] = (uint8_t)o->count;
+        if (letter == 'U' || letter == 'Y') {
+            struct symbol *known; /* a register of a range exists from its first use on */
+            if (p->token.kind == TOK_WORD)
+                TRY(parse_find(&known, p, &p->token));
+            comma = letter == 'U' ? !at_predicate(p) : register_bits(p) != 64;
+            letter = 'u';
+            if (!comma)
+                continue;
+        }
         TRY(parse_group(o, p, insn, letter));
     }
     insn->first[insn->group_count] = (uint8_t)o->count;

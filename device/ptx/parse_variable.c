@@ -242,6 +242,7 @@ status_t parse_variable(struct parser *p, bool external) {
         if (init)
             TRY(parse_initialiser(p, symbol->var, base.type, d.open_array));
         symbol->var->dynamic = space == SPACE_SHARED && external;
+        symbol->var->frame = space == SPACE_PARAM;
         if (d.open_array && !init && !symbol->var->dynamic)
             return front_fail(ERR_UNSUPPORTED, &p->lexer, &d.name, "array without a size");
         if (symbol->var->dynamic)
@@ -277,6 +278,7 @@ status_t parse_variable_use(const struct ptx_var **out, struct parser *p, struct
     if (!own || !copy)
         return parse_nomem(p);
     *copy = *v;
+    copy->origin = v;
     own->kind = SYM_VAR;
     own->var = copy;
     *out = copy;

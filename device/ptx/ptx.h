@@ -29,7 +29,8 @@
     TYPE(S8, "s8", 8) TYPE(S16, "s16", 16) TYPE(S32, "s32", 32) TYPE(S64, "s64", 64)               \
     TYPE(F16, "f16", 16) TYPE(F16X2, "f16x2", 32) TYPE(BF16, "bf16", 16)                           \
     TYPE(BF16X2, "bf16x2", 32) TYPE(F32, "f32", 32) TYPE(F64, "f64", 64)        \
-    TYPE(TF32, "tf32", 32) TYPE(E4M3, "e4m3", 8) TYPE(E5M2, "e5m2", 8)
+    TYPE(TF32, "tf32", 32) TYPE(U16X2, "u16x2", 32) TYPE(S16X2, "s16x2", 32)                       \
+    TYPE(F32X2, "f32x2", 64) TYPE(E4M3, "e4m3", 8) TYPE(E5M2, "e5m2", 8)
 
 enum ptx_type {
 #define TYPE(id, name, bits) PTX_##id,
@@ -54,13 +55,15 @@ enum ptx_cmp {
 };
 enum ptx_bool { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 enum ptx_space {
-    SPACE_GENERIC, SPACE_REG, SPACE_PARAM, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST
+    SPACE_GENERIC, SPACE_REG, SPACE_PARAM, SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_CONST,
+    SPACE_CLUSTER /* .shared::cluster: the shared memory of every block of the cluster */
 };
 enum ptx_half { HALF_NONE, HALF_LO, HALF_HI, HALF_WIDE };
 enum ptx_mode { /* shfl, vote, match, shf, testp: what kind */
     MODE_NONE, MODE_UP, MODE_DOWN, MODE_BFLY, MODE_IDX, MODE_ALL, MODE_ANY, MODE_UNI, MODE_BALLOT,
     MODE_L, MODE_R, MODE_CLAMP_L, MODE_WRAP_L, MODE_CLAMP_R, MODE_WRAP_R, MODE_FINITE,
-    MODE_INFINITE, MODE_NUMBER, MODE_NOTANUMBER, MODE_NORMAL, MODE_SUBNORMAL
+    MODE_INFINITE, MODE_NUMBER, MODE_NOTANUMBER, MODE_NORMAL, MODE_SUBNORMAL, MODE_F4E, MODE_B4E,
+    MODE_RC8, MODE_ECL, MODE_ECR, MODE_RC16
 };
 enum ptx_atom { ATOM_NONE, ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_EXCH, ATOM_CAS, ATOM_INC, ATOM_DEC,
     ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_POPC
@@ -81,6 +84,7 @@ struct ptx_mods {
     enum ptx_bar bar;
     enum ptx_order order;
     bool ftz, sat, approx, full, nan, to, volatile_, relu, satfinite, xorsign, trans;
+    bool noinc, hint, multicast, cc, wrap, abs;
     uint8_t vec; /* 1, 2, 4, 8: elements of ld/st; matrices */
     uint16_t m, n, k; /* .m16n8k16 */
 };
@@ -107,15 +111,27 @@ struct ptx_opcode {
 
 extern const struct ptx_opcode ptx_opcodes[PTX_OP_COUNT];
 
+struct ptx_insn;
+/* The first architecture that has the instruction (legal.c): 90 for sm_90; 0: every one. */
+unsigned ptx_op_sm(enum ptx_op op);
+unsigned ptx_insn_sm(const struct ptx_insn *in);
+
+#define PTX_MAX_CLUSTER 16 /* blocks; more than 8 need a launch attribute on a GPU */
+
 /* ---- functions ----------------------------------------------------------------------------------- */
 
 enum ptx_sreg { /* special registers; .x .y .z are consecutive */
     SREG_TID_X, SREG_TID_Y, SREG_TID_Z, SREG_NTID_X, SREG_NTID_Y, SREG_NTID_Z,
     SREG_CTAID_X, SREG_CTAID_Y, SREG_CTAID_Z, SREG_NCTAID_X, SREG_NCTAID_Y, SREG_NCTAID_Z,
+    SREG_CLUSTERID_X, SREG_CLUSTERID_Y, SREG_CLUSTERID_Z,
+    SREG_NCLUSTERID_X, SREG_NCLUSTERID_Y, SREG_NCLUSTERID_Z,
+    SREG_CLUSTER_CTAID_X, SREG_CLUSTER_CTAID_Y, SREG_CLUSTER_CTAID_Z,
+    SREG_CLUSTER_NCTAID_X, SREG_CLUSTER_NCTAID_Y, SREG_CLUSTER_NCTAID_Z,
+    SREG_CLUSTER_CTARANK, SREG_CLUSTER_NCTARANK,
     SREG_LANEID, SREG_WARPID, SREG_NWARPID, SREG_SMID, SREG_NSMID, SREG_GRIDID,
     SREG_LANEMASK_EQ, SREG_LANEMASK_LE, SREG_LANEMASK_LT, SREG_LANEMASK_GE, SREG_LANEMASK_GT,
     SREG_CLOCK, SREG_CLOCK64, SREG_CLOCK_HI, SREG_GLOBALTIMER, SREG_DYNAMIC_SMEM_SIZE,
-    SREG_TOTAL_SMEM_SIZE, SREG_COUNT
+    SREG_TOTAL_SMEM_SIZE, SREG_GLOBALTIMER_LO, SREG_GLOBALTIMER_HI, SREG_ENVREG, SREG_COUNT
 };
 
 struct ptx_var { /* a variable of the global, const, shared, local or param space */
@@ -124,6 +140,8 @@ struct ptx_var { /* a variable of the global, const, shared, local or param spac
     size_t size, align;
     size_t offset;       /* within its space, laid out by resolve.c; see struct ptx_func */
     bool dynamic;        /* extern shared []: begins where the static shared memory ends */
+    bool frame;          /* param: of a call or of a .func, in the thread's own stack */
+    const struct ptx_var *origin; /* shared: the module's variable that this one stands for */
     const uint8_t *init; /* size bytes, or NULL for zeros (global, const) */
 };
 
@@ -135,6 +153,8 @@ enum ptx_operand_kind {
     OPND_VAR,   /* the address of a variable (+ offset) */
     OPND_MEM,   /* [base + offset]: base is a register (reg), a variable (var) or nothing */
     OPND_LABEL, /* target: an instruction index */
+    OPND_FUNC,  /* a function: called, or its address */
+    OPND_TABLE, /* where brx.idx may jump, or an indirect call may go */
     OPND_SINK,  /* "_": a destination thrown away */
 };
 
@@ -150,6 +170,23 @@ struct ptx_operand {
     const struct ptx_var *var;
     enum ptx_sreg sreg;
     uint32_t target;         /* OPND_LABEL */
+    struct ptx_func *func;
+    const struct ptx_table *table;
+};
+
+/* .branchtargets, .calltargets or .callprototype. */
+struct ptx_table {
+    size_t count;
+    uint32_t *targets;       /* .branchtargets: instruction indices */
+    struct ptx_func **funcs; /* .calltargets */
+    bool any;                /* .callprototype: every function whose address is taken */
+};
+
+/* A parameter or result of a .func: a register or a variable of its frame. */
+struct ptx_formal {
+    const struct ptx_var *var; /* NULL: reg */
+    uint32_t reg;
+    size_t bytes;
 };
 
 #define PTX_MAX_GROUPS 8
@@ -186,7 +223,14 @@ struct ptx_func {
     size_t static_shared;    /* bytes; dynamic shared begins at size_align(static_shared, 16) */
     size_t local_bytes;      /* per thread */
     unsigned max_threads;    /* from .maxntid or .reqntid; 0: not declared */
+    unsigned cluster[3];     /* .reqnctapercluster; 0: not declared */
+    bool explicit_cluster;   /* .explicitcluster: a launch has to name its cluster */
     unsigned ambiguous, ambiguous_line; /* see struct dev_entry */
+    /* .func only */
+    bool is_func, defined, address_taken;
+    size_t index;            /* in module->callees */
+    size_t ret_count, arg_count;
+    struct ptx_formal *rets, *args;
 };
 
 struct ptx_module {
@@ -195,6 +239,8 @@ struct ptx_module {
     char target[16];         /* ".target" as written: "sm_75" */
     size_t func_count;
     struct ptx_func *funcs;  /* entries, in source order */
+    size_t callee_count;
+    struct ptx_func **callees; /* .func, declared or defined */
     size_t var_count;
     struct ptx_var **vars;   /* module-scope global and const variables; offset: within the space */
     size_t global_bytes, const_bytes;

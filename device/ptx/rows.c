@@ -32,7 +32,7 @@ char operand_letter(const struct ptx_insn *in, unsigned g) {
 }
 
 bool operand_is_dest(char letter) {
-    return letter && strchr("dDeiprtvwxkER", letter);
+    return letter && strchr("bcdDeiprtvwxkER", letter);
 }
 
 uint32_t row_bytes(enum ptx_type type) {
@@ -70,6 +70,9 @@ static void touch_registers(struct flow *fl, const struct ptx_insn *in, touch_fn
                     touch(fl, o->reg, pass == 1 && o->kind == OPND_REG, context);
             }
         }
+    for (size_t i = 0; in->op == PTX_OP_RET && i < fl->f->ret_count; i++)
+        if (fl->f->rets[i].reg != PTX_NOREG && !fl->f->rets[i].var)
+            touch(fl, fl->f->rets[i].reg, false, context);
 }
 
 static void number(struct flow *fl, uint32_t reg, bool write, void *context) {
@@ -84,7 +87,11 @@ static void number(struct flow *fl, uint32_t reg, bool write, void *context) {
 /* ---- blocks and liveness --------------------------------------------------------------------- */
 
 static bool ends_block(enum ptx_op op) {
-    return op == PTX_OP_BRA || op == PTX_OP_RET || op == PTX_OP_EXIT;
+    return op == PTX_OP_BRA || op == PTX_OP_BRX || op == PTX_OP_RET || op == PTX_OP_EXIT;
+}
+
+static const struct ptx_table *branch_table(const struct ptx_insn *in) {
+    return in->opnd[in->first[1]].table;
 }
 
 static void find_blocks(struct flow *fl) {
@@ -96,6 +103,9 @@ static void find_blocks(struct flow *fl) {
         const struct ptx_insn *in = &fl->f->insns[i];
         if (in->op == PTX_OP_BRA)
             leader[in->opnd[in->first[0]].target] = true;
+        if (in->op == PTX_OP_BRX)
+            for (size_t k = 0; k < branch_table(in)->count; k++)
+                leader[branch_table(in)->targets[k]] = true;
         if (ends_block(in->op) && i + 1 < n)
             leader[i + 1] = true;
     }
@@ -124,7 +134,7 @@ static void use_def(struct flow *fl, uint32_t reg, bool write, void *context) {
         b->def[r / 64] |= bit;
 }
 
-/* Blocks that may follow: at most two. */
+/* Blocks that may follow, but for those in a table: at most two. */
 static unsigned successors(const struct flow *fl, uint32_t block, uint32_t next[2]) {
     unsigned n = 0;
     const struct ptx_insn *last = &fl->f->insns[fl->first[block + 1] - 1];
@@ -141,6 +151,10 @@ static uint64_t live_out_word(const struct flow *fl, uint32_t block, uint32_t wo
     uint64_t out = 0;
     for (unsigned i = successors(fl, block, next); i-- > 0;)
         out |= fl->in[(size_t)next[i] * fl->words + word];
+    const struct ptx_insn *last = &fl->f->insns[fl->first[block + 1] - 1];
+    if (last->op == PTX_OP_BRX)
+        for (size_t k = 0; k < branch_table(last)->count; k++)
+            out |= fl->in[(size_t)fl->block_of[branch_table(last)->targets[k]] * fl->words + word];
     return out;
 }
 
@@ -266,10 +280,10 @@ static void flow_clear(struct flow *fl) {
     free(fl->end);
 }
 
-status_t rows_assign(struct row_map *map, const struct ptx_func *f) {
+status_t rows_assign(struct row_map *map, const struct ptx_func *f, uint32_t first_row) {
     status_t st = OK;
     struct flow fl = {.f = f};
-    *map = (struct row_map){0};
+    *map = (struct row_map){.next = first_row};
     map->row = calloc(f->reg_count + 1, sizeof *map->row);
     map->live_in = calloc(f->reg_count + 1, sizeof *map->live_in);
     fl.dense = malloc((f->reg_count + 1) * sizeof *fl.dense);

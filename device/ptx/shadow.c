@@ -5,6 +5,7 @@
  * of the last write and of two readers.  An access A of another thread comes before this one when
  *   - both are lanes of one warp and a bar.warp.sync or block barrier with both lies between;
  *   - both are warps of one block and block barriers order them (also through third warps);
+ *   - a barrier of the cluster lies between: A's warp arrived after A, this one has waited;
  *   - A's block executed a fence after A and then an atomic or volatile access (a release), and
  *     this block has made an atomic or volatile access since (an acquire).  Which location carried
  *     the message is not asked, so this errs on the side of silence.
@@ -239,6 +240,8 @@ void shadow_barrier_arrive(struct barrier *bar, struct warp *w) {
             bar->knows[v] = w->shadow->knows[v];
     if (w->shadow->acquired > bar->acquired)
         bar->acquired = w->shadow->acquired;
+    if (w->shadow->cluster_phase > bar->cluster_phase)
+        bar->cluster_phase = w->shadow->cluster_phase;
     bar->knows[w->index] = (*w->launch->now)++;
 }
 
@@ -248,6 +251,18 @@ void shadow_barrier_leave(const struct barrier *bar, struct warp *w, uint32_t la
             w->shadow->knows[v] = bar->knows[v];
     if (bar->acquired > w->shadow->acquired)
         w->shadow->acquired = bar->acquired;
+    if (bar->cluster_phase > w->shadow->cluster_phase)
+        w->shadow->cluster_phase = bar->cluster_phase;
+    shadow_warp_sync(w, lanes);
+}
+
+void shadow_cluster_leave(struct warp *w, uint32_t lanes) {
+    struct cluster *c = w->block->cluster;
+    const uint32_t *knows = c->knows[(c->phase - 1) % 3] + w->block->rank * MAX_WARPS;
+    w->shadow->cluster_phase = c->phase;
+    for (unsigned v = 0; v < w->block->warps; v++)
+        if (knows[v] > w->shadow->knows[v])
+            w->shadow->knows[v] = knows[v];
     shadow_warp_sync(w, lanes);
 }
 
@@ -276,12 +291,24 @@ static struct visit visit_begin(struct warp *w, const struct xinsn *x, struct re
         .r = r,
         .size = size,
         .block_who = (uint32_t)(w->block->linear * w->block->threads),
-        .began = r == &w->block->shared ? w->block->began : w->launch->began,
+        .began = r->owner ? r->owner->began : w->launch->began,
         .now = *w->launch->now,
-        .strong = kind == ACCESS_ATOMIC || (is_volatile && r != &w->block->shared),
+        .strong = kind == ACCESS_ATOMIC || (is_volatile && (!r->owner || (x->flags & X_ORDERED))),
         .writes = kind == ACCESS_WRITE || kind == ACCESS_ATOMIC || kind == ACCESS_STRONG_WRITE,
         .reads = kind == ACCESS_READ || kind == ACCESS_ATOMIC || kind == ACCESS_STRONG_READ,
     };
+}
+
+/* Does a cluster barrier that this warp has waited for lie between? */
+static bool before_cluster_barrier(const struct warp *w, uint32_t who, uint32_t at) {
+    const struct cluster *c = w->block->cluster;
+    uint32_t threads = w->block->threads, phase = w->shadow->cluster_phase;
+    if (!phase)
+        return false;
+    for (unsigned i = 0; i < c->size; i++)
+        if ((uint32_t)(c->block[i]->linear * threads) / threads == who / threads)
+            return c->knows[(phase - 1) % 3][i * MAX_WARPS + who % threads / LANES] >= at;
+    return false;
 }
 
 /* Does the access of another thread come before this one?  The cheap answers come first. */
@@ -296,6 +323,8 @@ static bool is_ordered_slow(const struct visit *v, unsigned lane, uint32_t who, 
             return true;
         }
     }
+    if (before_cluster_barrier(v->w, who, at))
+        return true;
     return was_released(v->w->launch->log, who / threads, at, s->acquired);
 }
 
@@ -308,14 +337,17 @@ static inline bool is_ordered(const struct visit *v, unsigned lane, uint32_t me,
     return is_ordered_slow(v, lane, who, at);
 }
 
+static const char *region_name(const struct region *r) {
+    return !r->owner ? "buffer" : r == &r->owner->local ? "local" : "shared";
+}
+
 static void report_race(const struct visit *v, unsigned lane, uint64_t at, uint32_t who,
                         bool other_wrote) {
     uint32_t threads = v->w->block->threads;
     fault_record(v->w, v->x, lane, FAULT_RACE, v->r->lo + at,
                  "%s %s offset %llu, which thread %u of block %u %s with no barrier between",
-                 v->writes ? "writes" : "reads", v->r == &v->w->block->shared ? "shared" : "buffer",
-                 (unsigned long long)at, who % threads, who / threads,
-                 other_wrote ? "wrote" : "read");
+                 v->writes ? "writes" : "reads", region_name(v->r), (unsigned long long)at,
+                 who % threads, who / threads, other_wrote ? "wrote" : "read");
 }
 
 /* 4 bytes of what a lane's store instruction writes. */
@@ -376,13 +408,9 @@ static void visit_read(const struct visit *v, unsigned lane, struct cell *c, uin
 }
 
 static void report_unwritten(const struct visit *v, unsigned lane, uint64_t at) {
-    const struct block *b = v->w->block;
     fault_record(v->w, v->x, lane, FAULT_UNWRITTEN, v->r->lo + at,
                  "reads %u bytes at %s offset %llu, which nothing has written", v->size,
-                 v->r == &b->shared  ? "shared"
-                 : v->r == &b->local ? "local"
-                                     : "buffer",
-                 (unsigned long long)at);
+                 region_name(v->r), (unsigned long long)at);
 }
 
 bool shadow_access(struct warp *w, const struct xinsn *x, unsigned lane, struct region *r,

@@ -192,11 +192,14 @@ static bool compare_bits(const struct ptx_insn *in, uint64_t a, uint64_t b) {
 
 ALWAYS const struct xinsn *set_lanes(struct warp *w, const struct xinsn *x, bool masked) {
     bool wide = ptx_type_bits(x->insn->type2) > 32;
-    uint32_t yes = x->insn->type == PTX_F32 ? 0x3f800000u : ~0u;
+    uint32_t yes = x->insn->type == PTX_F32 ? 0x3f800000u : ~0u, with = pred_p(w, x);
+    enum ptx_bool op = x->insn->mods.boolop;
     FOR_LANES(i, MASK_OF(w, x, masked)) {
         uint64_t a = wide ? row64(w, x->a)[i] : row32(w, x->a)[i];
         uint64_t b = wide ? row64(w, x->b)[i] : row32(w, x->b)[i];
-        row32(w, x->d)[i] = compare_bits(x->insn, a, b) ? yes : 0;
+        bool r = compare_bits(x->insn, a, b), p = with >> i & 1;
+        r = op == BOOL_AND ? r && p : op == BOOL_OR ? r || p : op == BOOL_XOR ? r != p : r;
+        row32(w, x->d)[i] = r ? yes : 0;
     }
     return x + 1;
 }

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "device/ptx/half.h"
 #include "device/ptx/mufu.h"
 #include "device/ptx/simd.h"
 
@@ -257,7 +258,7 @@ static const struct variant arith_table[7][4][4] = {
     ROW_KIND(F_DIV), ROW_KIND(F_RCP), ROW_KIND(F_SQRT),
 };
 
-static bool bind_arith(struct xinsn *x, const struct ptx_insn *in, enum f32_kind kind) {
+static const struct variant *find_variant(const struct ptx_insn *in, enum f32_kind kind) {
     int rnd;
     switch (in->mods.rnd) {
     case RND_NONE:
@@ -265,9 +266,15 @@ static bool bind_arith(struct xinsn *x, const struct ptx_insn *in, enum f32_kind
     case RND_RZ: rnd = RZ; break;
     case RND_RM: rnd = RM; break;
     case RND_RP: rnd = RP; break;
-    default: return false;
+    default: return NULL;
     }
-    const struct variant *v = &arith_table[kind][rnd][in->mods.ftz + 2 * in->mods.sat];
+    return &arith_table[kind][rnd][in->mods.ftz + 2 * in->mods.sat];
+}
+
+static bool bind_arith(struct xinsn *x, const struct ptx_insn *in, enum f32_kind kind) {
+    const struct variant *v = find_variant(in, kind);
+    if (!v)
+        return false;
     x->full = v->full;
     x->masked = v->masked;
     return true;
@@ -284,6 +291,80 @@ BIND_ARITH(fma_f32, F_FMA)
 BIND_ARITH(div_f32, F_DIV)
 BIND_ARITH(rcp_f32, F_RCP)
 BIND_ARITH(sqrt_f32, F_SQRT)
+
+/* ---- f32x2, and 16-bit operands: through the rows that lowering keeps for it ------------------ */
+
+/* x->imm: the first of 8 rows of 32 bits; x->target: the handlers of the operation on f32. */
+static const struct variant *operation(const struct xinsn *x) {
+    return (const struct variant *)(const void *)x->target;
+}
+
+static struct xinsn on_rows(const struct xinsn *x, unsigned first) {
+    struct xinsn t = *x;
+    uint32_t row = (uint32_t)x->imm + first * ROW32;
+    t.a = row;
+    t.b = row + ROW32;
+    t.c = row + 2 * ROW32;
+    t.d = row + 3 * ROW32;
+    return t;
+}
+
+ALWAYS const struct xinsn *f32x2(struct warp *w, const struct xinsn *x, bool masked) {
+    const uint32_t from[3] = {x->a, x->b, x->c};
+    struct xinsn half[2] = {on_rows(x, 0), on_rows(x, 4)};
+    uint32_t m = MASK_OF(w, x, masked);
+    for (unsigned k = 0; k < x->insn->group_count - 1u; k++) {
+        const u64a *s = row64(w, from[k]);
+        for (unsigned h = 0; h < 2; h++) {
+            u32a *d = row32(w, half[h].a + k * ROW32);
+            LANE_LOOP(i) d[i] = (uint32_t)(s[i] >> (32 * h));
+        }
+    }
+    for (unsigned h = 0; h < 2; h++)
+        operation(x)->masked(w, &half[h]);
+    FOR_LANES(i, m)
+    row64(w, x->d)[i] = row32(w, half[0].d)[i] | (uint64_t)row32(w, half[1].d)[i] << 32;
+    return x + 1;
+}
+VARIANTS(f32x2, )
+
+ALWAYS const struct xinsn *mixed(struct warp *w, const struct xinsn *x, bool masked) {
+    struct xinsn t = on_rows(x, 0);
+    bool bf16 = x->insn->type2 == PTX_BF16, fma = x->insn->op == PTX_OP_FMA_MIXED;
+    (void)masked;
+    for (unsigned k = 0; k < (fma ? 2u : 1u); k++) {
+        const u32a *s = row32(w, k ? x->b : x->a);
+        u32a *d = row32(w, t.a + k * ROW32);
+        LANE_LOOP(i) d[i] = bf16 ? bf16_to_f32(s[i]) : f16_to_f32(s[i]);
+    }
+    *(fma ? &t.c : &t.b) = fma ? x->c : x->b;
+    t.d = x->d;
+    operation(x)->masked(w, &t);
+    return x + 1;
+}
+VARIANTS(mixed, )
+
+static bool bind_rows(struct xinsn *x, const struct ptx_insn *in, enum f32_kind kind) {
+    const struct variant *v = find_variant(in, kind);
+    x->target = (const struct xinsn *)(const void *)v;
+    return v != NULL;
+}
+static enum f32_kind kind_of(enum ptx_op op) {
+    switch (op) {
+    case PTX_OP_SUB_MIXED:
+    case PTX_OP_SUB_F32X2: return F_SUB;
+    case PTX_OP_MUL_F32X2: return F_MUL;
+    case PTX_OP_FMA_MIXED:
+    case PTX_OP_FMA_F32X2: return F_FMA;
+    default: return F_ADD;
+    }
+}
+DECLARE_BIND(f32x2) {
+    return bind_rows(x, in, kind_of(in->op)) && USE(x, f32x2);
+}
+DECLARE_BIND(mixed) {
+    return bind_rows(x, in, kind_of(in->op)) && USE(x, mixed);
+}
 
 /* ---- sign, minimum, maximum ------------------------------------------------------------------ */
 
@@ -359,12 +440,51 @@ VARIANTS(extreme, _max_ftz, true, true, false)
 VARIANTS(extreme, _max_nan, true, false, true)
 VARIANTS(extreme, _max_ftz_nan, true, true, true)
 
+/* .xorsign.abs and three operands: lane by lane. */
+static uint32_t extreme_lane(uint32_t a, uint32_t b, const struct ptx_mods *mods, bool max) {
+    uint32_t sign = (a ^ b) & 0x80000000u;
+    uint32_t keep = mods->abs ? 0x7fffffffu : ~0u;
+    if (mods->ftz) {
+        a = (a & 0x7f800000u) ? a : a & 0x80000000u;
+        b = (b & 0x7f800000u) ? b : b & 0x80000000u;
+    }
+    a &= keep;
+    b &= keep;
+    bool nan_a = (a & 0x7fffffffu) > 0x7f800000u, nan_b = (b & 0x7fffffffu) > 0x7f800000u;
+    int32_t ka = (int32_t)(a ^ (a >> 31 ? 0x7fffffffu : 0)), kb = (int32_t)(b ^ (b >> 31 ? 0x7fffffffu : 0));
+    uint32_t r = (max ? ka >= kb : ka <= kb) ? a : b;
+    r = nan_a ? b : nan_b ? a : r;
+    if (mods->nan ? nan_a || nan_b : nan_a && nan_b)
+        return 0x7fffffffu;
+    return mods->xorsign ? r | sign : r;
+}
+ALWAYS const struct xinsn *extreme_lanes(struct warp *w, const struct xinsn *x, bool masked) {
+    const struct ptx_insn *in = x->insn;
+    bool max = in->op == PTX_OP_MAX_F32 || in->op == PTX_OP_MAX_F32_XORSIGN;
+    FOR_LANES(i, MASK_OF(w, x, masked)) {
+        uint32_t r = extreme_lane(row32(w, x->a)[i], row32(w, x->b)[i], &in->mods, max);
+        if (in->group_count > 3)
+            r = extreme_lane(r, row32(w, x->c)[i], &in->mods, max);
+        row32(w, x->d)[i] = r;
+    }
+    return x + 1;
+}
+VARIANTS(extreme_lanes, )
+DECLARE_BIND(extreme_f32) {
+    (void)in;
+    return USE(x, extreme_lanes);
+}
+
 DECLARE_BIND(min_f32) {
+    if (in->group_count > 3)
+        return USE(x, extreme_lanes);
     if (in->mods.nan)
         return in->mods.ftz ? USE(x, extreme_min_ftz_nan) : USE(x, extreme_min_nan);
     return in->mods.ftz ? USE(x, extreme_min_ftz) : USE(x, extreme_min);
 }
 DECLARE_BIND(max_f32) {
+    if (in->group_count > 3)
+        return USE(x, extreme_lanes);
     if (in->mods.nan)
         return in->mods.ftz ? USE(x, extreme_max_ftz_nan) : USE(x, extreme_max_nan);
     return in->mods.ftz ? USE(x, extreme_max_ftz) : USE(x, extreme_max);

@@ -11,7 +11,7 @@
 #include "device/ptx/simd.h"
 
 enum { RN, RZ, RM, RP };
-enum f64_kind { D_ADD, D_SUB, D_MUL, D_FMA, D_DIV, D_SQRT };
+enum f64_kind { D_ADD, D_SUB, D_MUL, D_FMA, D_DIV, D_SQRT, D_RCP };
 
 static void set_rounding(int rnd) {
     static const uint32_t bits[] = {0x1f80, 0x7f80, 0x3f80, 0x5f80};
@@ -30,6 +30,7 @@ ALWAYS double apply(enum f64_kind kind, double a, double b, double c) {
     case D_MUL: return a * b;
     case D_DIV: return a / b;
     case D_SQRT: return sqrt(a);
+    case D_RCP: return 1 / a;
     case D_FMA: return fma(a, b, c);
     }
     return a;
@@ -56,7 +57,7 @@ ALWAYS uint64_t finish(enum f64_kind kind, double r, uint64_t a, uint64_t b, uin
     } else {
         nan = is_nan(a) ? a | QUIET : nan;
         nan = kind == D_FMA && is_nan(c) ? c | QUIET : nan;
-        nan = kind != D_SQRT && is_nan(b) ? b | QUIET : nan;
+        nan = kind != D_SQRT && kind != D_RCP && is_nan(b) ? b | QUIET : nan;
     }
     return is_nan(bits) ? nan : bits;
 }
@@ -64,7 +65,7 @@ ALWAYS uint64_t finish(enum f64_kind kind, double r, uint64_t a, uint64_t b, uin
 ALWAYS const struct xinsn *arith(struct warp *w, const struct xinsn *x, bool masked,
                                  enum f64_kind kind) {
     const u64a *pa = ROW(u64a, x->a);
-    const u64a *pb = kind == D_SQRT ? pa : ROW(u64a, x->b);
+    const u64a *pb = kind == D_SQRT || kind == D_RCP ? pa : ROW(u64a, x->b);
     const u64a *pc = kind == D_FMA ? ROW(u64a, x->c) : pa;
     LANE_RESULT(u64a, x->d,
                 finish(kind, apply(kind, get(pa[i]), get(pb[i]), get(pc[i])), pa[i], pb[i], pc[i]));
@@ -74,7 +75,7 @@ ALWAYS const struct xinsn *arith(struct warp *w, const struct xinsn *x, bool mas
 ALWAYS const struct xinsn *directed(struct warp *w, const struct xinsn *x, bool masked,
                                     enum f64_kind kind) {
     const u64a *pa = ROW(u64a, x->a);
-    const u64a *pb = kind == D_SQRT ? pa : ROW(u64a, x->b);
+    const u64a *pb = kind == D_SQRT || kind == D_RCP ? pa : ROW(u64a, x->b);
     const u64a *pc = kind == D_FMA ? ROW(u64a, x->c) : pa;
     u64a *d = ROW(u64a, x->d);
     set_rounding((int)x->imm);
@@ -106,6 +107,7 @@ BIND_F64(mul_f64, D_MUL)
 BIND_F64(fma_f64, D_FMA)
 BIND_F64(div_f64, D_DIV)
 BIND_F64(sqrt_f64, D_SQRT)
+BIND_F64(rcp_f64, D_RCP)
 
 /* ---- sign, minimum, maximum ------------------------------------------------------------------ */
 

@@ -20,7 +20,7 @@ ALWAYS bool lane_offsets(uint64_t off[LANES], bool *line, const struct warp *w,
     uint64_t limit = r->size - bytes, base = r->lo - x->imm, bad = 0, low = 0, apart = 0;
     const u64a *a64 = ROW(u64a, x->a);
     const u32a *a32 = ROW(u32a, x->a);
-    uint32_t add = (uint32_t)x->imm;
+    uint32_t add = (uint32_t)x->imm - (uint32_t)r->lo; /* 32 bits: shared memory, lo < 2^32 */
     uint64_t first = addr64 ? a64[0] - base : a32[0] + add;
     LANE_LOOP(i) {
         uint64_t o = addr64 ? a64[i] - base : (uint64_t)(uint32_t)(a32[i] + add);
@@ -253,16 +253,36 @@ DECLARE_BIND(st) {
     }
 }
 
-DECLARE_BIND(atom) {
-    if (!element_facts(x, in))
-        return false;
-    if (in->op != PTX_OP_RED)
-        x->flags |= X_RESULT;
-    bool is_float = in->type == PTX_F32 || in->type == PTX_F64;
+static bool is_half_type(enum ptx_type t) {
+    return t == PTX_F16 || t == PTX_F16X2 || t == PTX_BF16 || t == PTX_BF16X2;
+}
+
+/* Is there such an operation on the type, and on vectors of it? */
+static bool is_atomic(const struct ptx_insn *in) {
     enum ptx_atom op = in->mods.atom;
-    if (is_float && op != ATOM_ADD && op != ATOM_EXCH)
+    unsigned bytes = in->mods.vec * ptx_type_bits(in->type) / 8;
+    bool extreme = op == ATOM_MIN || op == ATOM_MAX;
+    if (in->mods.vec > 1 && (bytes > 16 || (in->mods.space != SPACE_GLOBAL &&
+                                            in->mods.space != SPACE_GENERIC)))
         return false;
-    return op != ATOM_NONE && op != ATOM_POPC && USE(x, atomic_any);
+    if (is_half_type(in->type))
+        return op == ATOM_ADD || (extreme && in->mods.vec > 1);
+    if (in->type == PTX_F32 || in->type == PTX_F64)
+        return op == ATOM_ADD || (op == ATOM_EXCH && in->mods.vec == 1);
+    return op != ATOM_NONE && op != ATOM_POPC;
+}
+
+DECLARE_BIND(atom) {
+    bool red = in->op == PTX_OP_RED || in->op == PTX_OP_RED_HALF || in->op == PTX_OP_RED_VEC;
+    unsigned groups = (red ? 2u : 3u) + (in->op == PTX_OP_ATOM_CAS);
+    if (!element_facts(x, in) || !is_atomic(in) ||
+        in->mods.hint != (in->group_count > groups) || (red && in->mods.atom == ATOM_EXCH))
+        return false;
+    if (!red) {
+        x->flags |= X_RESULT;
+        x->list -= x->vec; /* the results' rows were listed just before the operands' */
+    }
+    return USE(x, atomic_any);
 }
 
 /* ---- cp.async: PTX ISA 9.7.9.25.3 ------------------------------------------------------------ */
@@ -282,9 +302,11 @@ ALWAYS const struct xinsn *cp_async(struct warp *w, const struct xinsn *x, bool 
     uint32_t lanes = MASK_OF(w, x, masked);
     uint8_t rows[LANES][16] = {{0}};
     unsigned size[LANES], have[LANES];
+    const struct ptx_insn *in = x->insn; /* a source size need not be there */
+    bool sized = in->group_count > 3 && in->first[4] > in->first[3];
     FOR_LANES(i, lanes) {
         size[i] = x->esize;
-        have[i] = x->insn->group_count > 3 ? row32(w, x->c)[i] : x->esize;
+        have[i] = sized ? row32(w, x->c)[i] : x->esize;
         have[i] = have[i] < size[i] ? have[i] : size[i];
     }
     if (!lanes)

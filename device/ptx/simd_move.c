@@ -62,7 +62,7 @@ VARIANTS(pack, )
 
 ALWAYS const struct xinsn *clock_now(struct warp *w, const struct xinsn *x, bool masked) {
     uint64_t now = w->clock + w->insns + (uint64_t)(x - w->run_start);
-    if (x->imm == SREG_CLOCK_HI)
+    if (x->imm == SREG_CLOCK_HI || x->imm == SREG_GLOBALTIMER_HI)
         now >>= 32;
     FOR_LANES(i, MASK_OF(w, x, masked))
     set_lane(w, x->d, x->dbits, i, now);
@@ -71,8 +71,10 @@ ALWAYS const struct xinsn *clock_now(struct warp *w, const struct xinsn *x, bool
 VARIANTS(clock_now, )
 
 static bool is_clock(const struct ptx_operand *o) {
-    return o->kind == OPND_SREG && (o->sreg == SREG_CLOCK || o->sreg == SREG_CLOCK64 ||
-                                    o->sreg == SREG_CLOCK_HI || o->sreg == SREG_GLOBALTIMER);
+    return o->kind == OPND_SREG &&
+           (o->sreg == SREG_CLOCK || o->sreg == SREG_CLOCK64 || o->sreg == SREG_CLOCK_HI ||
+            o->sreg == SREG_GLOBALTIMER || o->sreg == SREG_GLOBALTIMER_LO ||
+            o->sreg == SREG_GLOBALTIMER_HI);
 }
 
 DECLARE_BIND(mov) {
@@ -108,7 +110,7 @@ VARIANTS(cvta_u64, )
 
 DECLARE_BIND(cvta) {
     uint64_t window = 0;
-    if (in->mods.space == SPACE_SHARED)
+    if (in->mods.space == SPACE_SHARED || in->mods.space == SPACE_CLUSTER)
         window = WINDOW_SHARED;
     if (in->mods.space == SPACE_LOCAL)
         window = WINDOW_LOCAL;

@@ -49,6 +49,62 @@ DECLARE_BIND(exit) {
     return USE(x, leave_function);
 }
 
+/* Lanes that execute this together are in the same function. */
+ALWAYS const struct xinsn *ret(struct warp *w, const struct xinsn *x, bool masked) {
+    uint32_t m = MASK_OF(w, x, masked);
+    if (!m)
+        return x + 1;
+    return w->in_frame[lowest(m)] ? call_return(w, x, m) : leave_function(w, x, masked);
+}
+VARIANTS(ret, )
+DECLARE_BIND(ret) {
+    (void)in;
+    return USE(x, ret);
+}
+
+ALWAYS const struct xinsn *call(struct warp *w, const struct xinsn *x, bool masked) {
+    uint32_t m = MASK_OF(w, x, masked);
+    return m ? call_enter(w, x, m) : x + 1;
+}
+VARIANTS(call, )
+DECLARE_BIND(call) {
+    (void)in;
+    return USE(x, call);
+}
+
+/* x->target: what the table's elements are relative to. */
+ALWAYS const struct xinsn *brx(struct warp *w, const struct xinsn *x, bool masked) {
+    const struct ptx_table *t = x->insn->opnd[x->insn->first[1]].table;
+    const u32a *index = row32(w, x->a);
+    uint32_t m = MASK_OF(w, x, masked);
+    if (!m)
+        return x + 1;
+    FOR_LANES(i, m)
+    if (index[i] >= t->count) {
+        fault_record(w, x, i, FAULT_OUT_OF_BOUNDS, 0, "jumps to element %u of a table of %zu",
+                     index[i], t->count);
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    }
+    if (w->mask & ~m)
+        warp_split(w, w->mask & ~m, x + 1);
+    const struct xinsn *target = x->target;
+    for (uint32_t left = m, lanes; left; left &= ~lanes) {
+        uint32_t chosen = index[lowest(left)];
+        lanes = 0;
+        FOR_LANES(i, left)
+        lanes |= index[i] == chosen ? 1u << i : 0;
+        target = x->target + t->targets[chosen];
+        if (lanes != left)
+            warp_split(w, lanes, target);
+    }
+    return leave(w, LEAVE_AGAIN, target, x + 1);
+}
+VARIANTS(brx, )
+DECLARE_BIND(brx) {
+    (void)in;
+    return USE(x, brx);
+}
+
 ALWAYS const struct xinsn *trap(struct warp *w, const struct xinsn *x, bool masked) {
     uint32_t m = MASK_OF(w, x, masked);
     if (!m)
@@ -63,7 +119,10 @@ DECLARE_BIND(trap) {
 }
 
 ALWAYS const struct xinsn *yield(struct warp *w, const struct xinsn *x, bool masked) {
-    return MASK_OF(w, x, masked) ? leave(w, LEAVE_YIELD, x + 1, x + 1) : x + 1;
+    if (!MASK_OF(w, x, masked))
+        return x + 1;
+    w->gave_way = true;
+    return leave(w, LEAVE_YIELD, x + 1, x + 1);
 }
 VARIANTS(yield, )
 DECLARE_BIND(yield) {
@@ -311,6 +370,39 @@ DECLARE_BIND(redux) {
     }
 }
 
+/* As min and max take two lanes, from the lowest on. */
+static uint32_t extreme_f32_lanes(uint32_t a, uint32_t b, const struct ptx_mods *m) {
+    uint32_t keep = m->abs ? 0x7fffffffu : ~0u;
+    a &= keep;
+    b &= keep;
+    bool nan_a = (a & 0x7fffffffu) > 0x7f800000u, nan_b = (b & 0x7fffffffu) > 0x7f800000u;
+    if (m->nan ? nan_a || nan_b : nan_a && nan_b)
+        return 0x7fffffffu;
+    if (nan_a || nan_b)
+        return nan_a ? b : a;
+    int32_t ka = (int32_t)(a ^ (a >> 31 ? 0x7fffffffu : 0));
+    int32_t kb = (int32_t)(b ^ (b >> 31 ? 0x7fffffffu : 0));
+    return (ka < kb) == (m->atom == ATOM_MIN) ? a : b;
+}
+
+ALWAYS const struct xinsn *redux_f32(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->b);
+    uint32_t result[LANES];
+    FOR_LANES(i, m) {
+        uint32_t r = row32(w, x->a)[lowest(member[i])];
+        FOR_LANES(j, member[i])
+        r = extreme_f32_lanes(r, row32(w, x->a)[j], &x->insn->mods);
+        result[i] = r;
+    }
+    FOR_LANES(i, m)
+    row32(w, x->d)[i] = result[i];
+    return x + 1;
+}
+VARIANTS(redux_f32, )
+DECLARE_BIND(redux_f32) {
+    return (in->mods.atom == ATOM_MIN || in->mods.atom == ATOM_MAX) && USE(x, redux_f32);
+}
+
 ALWAYS const struct xinsn *activemask(struct warp *w, const struct xinsn *x, bool masked) {
     uint32_t m = MASK_OF(w, x, masked);
     LANE_RESULT(u32a, x->d, m);
@@ -320,6 +412,22 @@ VARIANTS(activemask, )
 DECLARE_BIND(activemask) {
     (void)in;
     return USE(x, activemask);
+}
+
+ALWAYS const struct xinsn *elect(struct warp *w, const struct xinsn *x, bool masked) {
+    AWAIT(x->a);
+    uint32_t chosen = 0;
+    FOR_LANES(i, m) {
+        row32(w, x->d)[i] = lowest(member[i]);
+        chosen |= lowest(member[i]) == i ? 1u << i : 0;
+    }
+    put_pred(w, x->d2, chosen, m);
+    return x + 1;
+}
+VARIANTS(elect, )
+DECLARE_BIND(elect) {
+    (void)in;
+    return USE(x, elect);
 }
 
 ALWAYS const struct xinsn *bar_warp(struct warp *w, const struct xinsn *x, bool masked) {
@@ -379,10 +487,10 @@ DECLARE_BIND(bar) {
     return in->mods.bar == BAR_SYNC && USE(x, bar_sync);
 }
 DECLARE_BIND(bar_red_popc) {
-    x->imm = 0;
+    x->imm = in->first[3] > in->first[2];
     return in->mods.atom == ATOM_POPC && USE(x, bar_sync);
 }
 DECLARE_BIND(bar_red_pred) {
-    x->imm = 0;
+    x->imm = in->first[3] > in->first[2];
     return (in->mods.boolop == BOOL_AND || in->mods.boolop == BOOL_OR) && USE(x, bar_sync);
 }

@@ -33,7 +33,11 @@ const struct xinsn *leave(struct warp *w, enum leave why, const struct xinsn *pc
 struct path *warp_split(struct warp *w, uint32_t lanes, const struct xinsn *pc) {
     struct path *from = &w->path[w->current], *to = &w->path[w->path_count++];
     assert(w->path_count <= LANES && lanes && !(lanes & ~from->mask));
-    *to = (struct path){.pc = pc, .mask = lanes, .state = PATH_READY, .last_run = w->turn};
+    *to = (struct path){.pc = pc,
+                        .mask = lanes,
+                        .state = PATH_READY,
+                        .last_run = w->turn,
+                        .depth = from->depth};
     from->mask &= ~lanes;
     return to;
 }
@@ -43,6 +47,8 @@ void warp_exit(struct warp *w, uint32_t lanes) {
     w->path[w->current].mask &= ~lanes;
     w->block->live -= (unsigned)__builtin_popcount(lanes);
     w->block->changed = true;
+    cluster_exit(w, lanes);
+    call_exit(w, lanes);
 }
 
 bool warp_done(const struct warp *w) {
@@ -124,7 +130,7 @@ static uint64_t path_slice(const struct warp *w) {
     return w->launch->seed ? SEEDED_SLICE : PATH_SLICE;
 }
 
-/* The ready path to run: a favoured one, else the lowest pc.  -1: none is ready. */
+/* The ready path to run: a favoured one, else the deepest call, the lowest pc.  -1: none is ready. */
 static int choose(struct warp *w) {
     int best = -1;
     for (unsigned i = 0; i < w->path_count; i++) {
@@ -133,7 +139,8 @@ static int choose(struct warp *w) {
             continue;
         if (p->favour > warp_time(w))
             return (int)i;
-        if (best < 0 || p->pc < w->path[best].pc)
+        const struct path *b = &w->path[best < 0 ? (int)i : best];
+        if (best < 0 || p->depth > b->depth || (p->depth == b->depth && p->pc < b->pc))
             best = (int)i;
     }
     return best;
@@ -142,7 +149,8 @@ static int choose(struct warp *w) {
 /* Ready paths at the pc of path `into` join it. */
 static unsigned merge(struct warp *w, unsigned into) {
     for (unsigned i = w->path_count; i-- > 0;) {
-        if (i == into || w->path[i].state != PATH_READY || w->path[i].pc != w->path[into].pc)
+        if (i == into || w->path[i].state != PATH_READY || w->path[i].pc != w->path[into].pc ||
+            w->path[i].depth != w->path[into].depth)
             continue;
         w->path[into].mask |= w->path[i].mask;
         drop_path(w, i);
@@ -207,6 +215,7 @@ bool warp_run(struct warp *w, uint64_t slice) {
     bool ok = true, yielded = false;
     w->slice = slice;
     w->insns = 0;
+    w->gave_way = false;
     while (ok && !yielded && w->insns < slice) {
         int next = choose(w);
         if (next < 0)
@@ -231,6 +240,7 @@ bool warp_run(struct warp *w, uint64_t slice) {
             break;
         }
         ok = ok && release_synced(w) && block_check_barriers(w->block);
+        cluster_check_barrier(w->block->cluster);
     }
     w->clock += w->insns;
     w->launch->run->warp_insns += w->insns;

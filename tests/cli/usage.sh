@@ -5,7 +5,7 @@
 for help in --help -h '-?' help; do
     run 0 "$help"
     has out '^Usage: assay VERB'
-    for verb in list gate check; do
+    for verb in list gate check bench; do
         has out "^  $verb "
     done
     has out 'Exit codes: 0 passed, 1 a check failed, 2 bad usage or bad input, 3 could not run'
@@ -13,7 +13,7 @@ for help in --help -h '-?' help; do
 done
 run 0 --version
 has out '^assay [0-9]+\.[0-9]+\.[0-9]+$'
-for verb in list gate check; do
+for verb in list gate check bench; do
     run 0 $verb --help
     has out "^Usage: assay $verb "
     has out '--manifest=FILE'
@@ -49,11 +49,11 @@ refused 2 "there is no such fill" check softmax_online_f32 --fill nromal --shape
 refused 2 "there is no kernel 'softmax'" check softmax --fill normal --shape 4x4
 refused 2 "unexpected argument 'sum'" check softmax_online_f32 sum --fill normal --shape 4x4
 refused 2 "expected x=FILE.npy" check softmax_online_f32 -i q=a.npy
-refused 2 "expected x=FILE.npy" check softmax_online_f32 -i a.npy
+refused 2 "expected NAME=FILE.npy" check softmax_online_f32 -i a.npy
 refused 2 "x is given twice" check softmax_online_f32 -i x=a.npy -i x=b.npy
 refused 2 "--rows goes with -i" check softmax_online_f32 --fill normal --shape 4x4 --rows 1:2
 refused 2 "--rows '3'" check softmax_online_f32 -i x=a.npy --rows 3
-refused 2 "go with --fill" check softmax_online_f32 -i x=a.npy --shape 3x3
+refused 2 "goes with --fill" check softmax_online_f32 -i x=a.npy --shape 3x3
 refused 2 "'--case'" check softmax_online_f32 --case a.case
 refused 2 "--op 'softmix'" list --op softmix
 

@@ -97,6 +97,11 @@ const struct kernel *loaded_kernel_of(const struct loaded_kernel *lk) {
     return lk->kernel;
 }
 
+unsigned kernel_arch(const struct loaded_kernel *lk) {
+    (void)lk;
+    return DEFAULT_ARCH;
+}
+
 unsigned kernel_ambiguous(const struct loaded_kernel *lk) {
     (void)lk;
     return 0;
@@ -124,14 +129,29 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
     return OK;
 }
 
+status_t kernel_options(struct op_options *out, const struct kernel *kernel,
+                        struct case_dims dims) {
+    (void)dims;
+    *out = ((const struct fake *)kernel)->options;
+    return OK;
+}
+
+bool kernel_same_options(const struct kernel *a, const struct kernel *b) {
+    (void)a, (void)b;
+    return true;
+}
+
 status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
                     const struct kernel_io *io) {
     const struct fake *fake = (const struct fake *)lk->kernel;
     size_t run = __atomic_add_fetch(&fake_runs, 1, __ATOMIC_RELAXED);
     if (fake_fail_after && run > fake_fail_after)
         return FAIL(ERR_DEVICE, "the fake device broke down");
-    size_t count = io->dims.rows * (fake->kernel.op->result == OP_PER_ROW ? 1 : io->dims.cols);
-    memset(io->y, 0xff, count * sizeof(float)); /* the poison of device.h */
+    struct tensor_block y;
+    status_t st = kernel_outputs(&y, lk->kernel, io->dims, io->y);
+    if (st != OK)
+        return st;
+    memset(io->y, 0xff, y.bytes); /* the poison of device.h */
     *result = (struct kernel_result){.run_count = 1};
     result->runs[0].completed = true;
     result->runs[0].events.nan_born = 1;

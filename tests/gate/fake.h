@@ -17,6 +17,7 @@ struct fake {
     struct kernel kernel; /* first: a struct kernel * of a fake is a struct fake * */
     fake_fn *compute;
     struct numerics numerics;
+    struct op_options options;
     size_t max_cols; /* 0: any */
 };
 

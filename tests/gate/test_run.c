@@ -73,7 +73,7 @@ static void plans(void **state) {
     /* every item can be made, and its line names it */
     struct test_case c;
     char line[CASE_LINE_SIZE], wanted[CASE_LINE_SIZE];
-    CHECK_OK(plan_case(&c, &quick.items[3], &dtypes[DT_F32]));
+    CHECK_OK(plan_case(&c, &quick.items[3], &fake.kernel));
     check_line(line, sizeof line, CHECK_ORDER, &c);
     snprintf(wanted, sizeof wanted, "--order --fill %s --shape %zux%zu --seed %llu", c.fill->name,
              c.dims.rows, c.dims.cols, (unsigned long long)c.seed);
@@ -220,9 +220,31 @@ static void bad_folder(void **state) {
     gate_report_clear(&r);
 }
 
+/* A file's records are those of its data: another file under the same path is another case. */
+static void file_cases_by_content(void **state) {
+    (void)state;
+    float x[6] = {1, 2, 3, 4, 5, 6};
+    char a[JOURNAL_NAME_SIZE], b[JOURNAL_NAME_SIZE], path[] = "x.npy";
+    struct test_case c = {.dtype = &dtypes[DT_F32], .dims = {2, 3}, .x = x};
+    journal_name(a, &c, "--fill normal --shape 2x3 --seed 1");
+    assert_string_equal(a, "--fill normal --shape 2x3 --seed 1");
+    c.path = path;
+    journal_name(a, &c, "-i x=x.npy");
+    CHECK_CONTAINS(a, " -i x=x.npy");
+    for (size_t i = 0; i < 6; i++) {
+        x[i] = -x[i];
+        journal_name(b, &c, "-i x=x.npy");
+        assert_string_not_equal(a, b);
+        x[i] = -x[i];
+    }
+    journal_name(b, &c, "-i x=x.npy");
+    assert_string_equal(a, b);
+}
+
 int main(void) {
     make_kernels();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(file_cases_by_content),
         cmocka_unit_test(plans),
         cmocka_unit_test(any_number_of_threads),
         cmocka_unit_test(breakdown_and_resume),

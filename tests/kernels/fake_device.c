@@ -111,6 +111,8 @@ status_t device_alloc(struct dev_buf **out, struct device *dev, size_t size) {
 }
 
 void buffer_free(struct dev_buf *buf) {
+    if (!buf)
+        return;
     fake.buffers--;
     free(buf->bytes);
     free(buf);
@@ -169,6 +171,7 @@ status_t device_launch(struct dev_run *run, struct device *dev, const struct dev
     snprintf(seen->entry, sizeof seen->entry, "%s", launch->entry);
     memcpy(seen->grid, launch->grid, sizeof seen->grid);
     memcpy(seen->block, launch->block, sizeof seen->block);
+    memcpy(seen->cluster, launch->cluster, sizeof seen->cluster);
     seen->dynamic_shared = launch->dynamic_shared;
     seen->schedule_seed = launch->schedule_seed;
     for (size_t i = 0; i < launch->arg_count; i++)

@@ -13,6 +13,7 @@
 struct fake_launch {
     char entry[32];
     unsigned grid[3], block[3];
+    unsigned cluster[3];
     size_t dynamic_shared;
     uint64_t schedule_seed;
     uint64_t args[FAKE_MAX_ARGS]; /* zero-extended from the parameter's size */

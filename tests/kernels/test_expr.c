@@ -8,6 +8,7 @@
 #include "kernels/range.h"
 
 static const struct case_dims dims = {7, 1000};
+static const struct expr_scope scope = {.dims = {DIM_ROWS, DIM_COLS}};
 
 static void evaluates(void **state) {
     (void)state;
@@ -37,7 +38,7 @@ static void evaluates(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct expr *e;
         double value;
-        CHECK(expr_new(&e, cases[i].text) == OK, "%s: %s", cases[i].text, status_message());
+        CHECK(expr_new(&e, cases[i].text, &scope) == OK, "%s: %s", cases[i].text, status_message());
         CHECK(expr_real(&value, e, dims) == OK, "%s: %s", cases[i].text, status_message());
         CHECK(value == cases[i].value, "%s: %.17g", cases[i].text, value);
         expr_free(e);
@@ -53,7 +54,7 @@ static void refuses(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct expr *e;
-        CHECK(expr_new(&e, cases[i]) == ERR_SYNTAX, "`%s` was taken", cases[i]);
+        CHECK(expr_new(&e, cases[i], &scope) == ERR_SYNTAX, "`%s` was taken", cases[i]);
         CHECK(strncmp(status_message(), "bad expression", 14) == 0, "%s", status_message());
         assert_null(e);
     }
@@ -66,7 +67,7 @@ static void checks_kinds(void **state) {
     int64_t whole;
     size_t size;
 
-    assert_int_equal(expr_new(&e, "rows - cols"), OK);
+    assert_int_equal(expr_new(&e, "rows - cols", &scope), OK);
     assert_int_equal(expr_real(&number, e, dims), OK);
     assert_int_equal(expr_number(&number, e, dims), ERR_SYNTAX);
     assert_int_equal(expr_integer(&whole, e, dims), OK);
@@ -76,7 +77,7 @@ static void checks_kinds(void **state) {
                                           "expected a whole number >= 0");
     expr_free(e);
 
-    assert_int_equal(expr_new(&e, "cols/16"), OK);
+    assert_int_equal(expr_new(&e, "cols/16", &scope), OK);
     assert_int_equal(expr_number(&number, e, dims), OK);
     assert_int_equal(expr_integer(&whole, e, dims), ERR_SYNTAX);
     expr_free(e);
@@ -84,12 +85,13 @@ static void checks_kinds(void **state) {
     static const char *const undefined[] = {"1/(rows - 7)", "-1/(rows - 7)", "0/(rows - 7)",
                                             "10^400"};
     for (size_t i = 0; i < sizeof undefined / sizeof undefined[0]; i++) {
-        assert_int_equal(expr_new(&e, undefined[i]), OK);
+        assert_int_equal(expr_new(&e, undefined[i], &scope), OK);
         CHECK(expr_real(&number, e, dims) == ERR_SYNTAX, "%s", undefined[i]);
         CHECK(expr_integer(&whole, e, dims) == ERR_SYNTAX, "%s", undefined[i]);
         expr_free(e);
     }
-    assert_int_equal(expr_new(&e, "2^53 + 2"), OK); /* beyond it, doubles skip whole numbers */
+    assert_int_equal(expr_new(&e, "2^53 + 2", &scope),
+                     OK); /* beyond it, doubles skip whole numbers */
     assert_int_equal(expr_size(&size, e, dims), ERR_SYNTAX);
     expr_free(e);
 }
@@ -105,7 +107,7 @@ static void *evaluate_many(void *arg) {
             return arg;
         if (i % 50 != 0)
             continue;
-        if (expr_new(&own, "rows + cols") != OK || expr_size(&b, own, mine) != OK ||
+        if (expr_new(&own, "rows + cols", &scope) != OK || expr_size(&b, own, mine) != OK ||
             b != mine.rows + mine.cols)
             return arg;
         expr_free(own);
@@ -118,7 +120,7 @@ static void shares_among_threads(void **state) {
     pthread_t threads[4];
     struct expr *shared;
     void *failed;
-    assert_int_equal(expr_new(&shared, "rows*cols"), OK);
+    assert_int_equal(expr_new(&shared, "rows*cols", &scope), OK);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, evaluate_many, shared), 0);
     for (size_t i = 0; i < 4; i++) {

@@ -60,6 +60,10 @@ static void passes_arguments(void **state) {
     assert_int_equal(first->block[1], 8);
     assert_int_equal(first->block[2], 1);
     assert_int_equal(first->dynamic_shared, 4 * COLS);
+    assert_int_equal(first->cluster[0], 1);
+    assert_int_equal(first->cluster[1], 2);
+    assert_int_equal(first->cluster[2], 1);
+    assert_int_equal(second->cluster[0], 0); /* none is named */
     assert_int_equal(first->schedule_seed, 17);
     assert_int_equal(first->args[0], 0x1000);
     assert_int_equal(first->args[1], 0x3000);
@@ -164,7 +168,7 @@ static void passes_on_a_broken_device(void **state) {
     struct kernel_io io = {{ROWS, COLS}, x, y, 0};
     fake.fail_at = 1;
     assert_int_equal(kernel_run(&result, f.lk, &io), ERR_DEVICE);
-    assert_non_null(strstr(status_message(), "good.yaml:15: all_f32: launches[1]: broken"));
+    assert_non_null(strstr(status_message(), "good.yaml:16: all_f32: launches[1]: broken"));
     assert_int_equal(result.run_count, 1);
     unload(&f);
 }

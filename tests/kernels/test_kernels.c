@@ -146,19 +146,26 @@ static size_t check_case(struct loaded_kernel *lk, struct kase *c, bool schedule
     return bad;
 }
 
+static bool is_causal(const struct kernel *k) {
+    struct op_options options;
+    CHECK(kernel_options(&options, k, (struct case_dims){1, 1}) == OK, "%s", status_message());
+    return options.causal;
+}
+
 static struct loaded_kernel *load(const struct kernel *k) {
     struct loaded_kernel *lk;
     CHECK(kernel_load(&lk, dev, k) == OK, "%s", status_message());
     return lk;
 }
 
-/* One shape for all honest kernels that accept it, or for the one called `only`. */
+/* One shape for all honest kernels of a matrix and nothing else that accept it, or for the one called `only`. */
 static void check_shape(size_t rows, size_t cols, const char *only) {
     struct kase c = make_case(rows, cols);
     size_t bad = 0;
     for (size_t i = 0; i < catalogue_count(cat); i++) {
         const struct kernel *k = catalogue_kernel(cat, i);
-        if (k->fault || kernel_refuses(k, c.dims) || (only && strcmp(k->name, only) != 0))
+        if (k->fault || !op_is_matrix(k->op) || k->more_in[1] || is_causal(k) ||
+            kernel_refuses(k, c.dims) || (only && strcmp(k->name, only) != 0))
             continue;
         struct loaded_kernel *lk = load(k);
         bad += check_case(lk, &c, rows * cols < 10000);

@@ -60,15 +60,18 @@ object_of() {
 }
 
 compile() { # FILE, relative to the tree
-    if [ "$1" = oracle/simd_row.c ]; then # one object of the three levels
+    case $1 in
+    oracle/simd_*.c) # one object of the three levels
+        parts=
         for level in 2 3 4; do
+            part=$obj/level_v$level.o
             $CC $flags -DISA=v$level -march=x86-64-v$level -fno-trapping-math -c "$tree/$1" \
-                -o "$obj/row_v$level.o" || return 1
+                -o "$part" || return 1
+            parts="$parts $part"
         done
-        ld -r "$obj/row_v2.o" "$obj/row_v3.o" "$obj/row_v4.o" -o "$(object_of "$1")"
-    else
-        $CC $flags -c "$tree/$1" -o "$(object_of "$1")"
-    fi
+        ld -r $parts -o "$(object_of "$1")" ;;
+    *) $CC $flags -c "$tree/$1" -o "$(object_of "$1")" ;;
+    esac
 }
 
 library_sources() {
@@ -106,6 +109,8 @@ arguments_of() {
 # What a changed file takes with it: itself, or everything that may include it.
 rebuild() {
     case $1 in
+    oracle/simd.h | oracle/simd_exp.h | oracle/simd_dd.h | oracle/simd_mask.h) # nobody else's
+        for f in $(library_sources | grep ^oracle/simd_); do compile "$f" || return 1; done ;;
     *.h) for f in $(library_sources); do compile "$f" || return 1; done ;;
     *) compile "$1" ;;
     esac

@@ -342,6 +342,34 @@ static void test_budgets(void **state) {
     }
 }
 
+/* Inf times a sine or cosine that the kernel may have with the other sign, or as 0. */
+static void test_infinities(void **state) {
+    (void)state;
+    static const double right_angle[] = {M_PI_2}, slant[] = {0.7}, none[] = {0};
+    double x[2] = {INFINITY, 1}, budget[2];
+    struct enclosure want[2];
+    struct rope_row row = {.x = x, .head_dim = 2, .rotary_dim = 2, .position = 1};
+    const struct numerics nu = numerics_of(&kernels[0]);
+    static const struct {
+        const double *freq;
+        double a, b, first, second;
+    } table[] = {{right_angle, INFINITY, 1, INFINITY, 0}, /* cosine 6e-17 */
+                 {right_angle, 1, -INFINITY, 0, INFINITY},
+                 {slant, INFINITY, 1, 0, 0},
+                 {slant, INFINITY, -INFINITY, 0, 0},
+                 {none, INFINITY, 1, 0, 0}, /* a sine of exactly 0 */
+                 {right_angle, NAN, 1, 0, 0}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        row.freq = table[i].freq;
+        x[0] = table[i].a;
+        x[1] = table[i].b;
+        enclose(want, &row);
+        assert_int_equal(rope_budget(budget, &row, want, &nu), OK);
+        CHECK(budget[0] == table[i].first && budget[1] == table[i].second, "%zu: budgets %g and %g",
+              i, budget[0], budget[1]);
+    }
+}
+
 static void test_faults(void **state) {
     (void)state;
     static const struct {
@@ -393,7 +421,8 @@ int main(void) {
         cmocka_unit_test(test_arb),        cmocka_unit_test(test_hard_angle),
         cmocka_unit_test(test_special),    cmocka_unit_test(test_published),
         cmocka_unit_test(test_properties), cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_faults),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_infinities), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_refusals),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     flint_cleanup();

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "judge.h"
+#include "oracle/oracle.h"
 #include "oracle/topk.h"
 #include "rows.h"
 #include "simulate.h"

@@ -26,7 +26,7 @@ int report(void) {
 static size_t make_text(char *text, size_t room, const struct job *j) {
     return (size_t)snprintf(
         text, room,
-        ".version 8.6\n.target sm_90\n.address_size 64\n%s\n"
+        ".version 8.6\n.target %s\n.address_size 64\n%s\n"
         ".visible .entry k(.param .u64 p_out, .param .u64 p_in, .param .u32 p_n)\n{\n"
         ".reg .pred %%p<10>;\n.reg .b16 %%h<10>;\n.reg .b32 %%r<30>;\n.reg .b64 %%d<20>;\n"
         ".reg .f32 %%f<10>;\n%s\n"
@@ -35,7 +35,8 @@ static size_t make_text(char *text, size_t room, const struct job *j) {
         "mad.lo.u32 %%r2, %%r2, %%r3, %%r1;\nmul.wide.u32 %%d2, %%r2, 4;\nadd.u64 %%d2, %%d2, "
         "%%d0;\n"
         "%s\nret;\n}\n",
-        j->module ? j->module : "", j->declare ? j->declare : "", j->body);
+        j->target ? j->target : "sm_90", j->module ? j->module : "", j->declare ? j->declare : "",
+        j->body);
 }
 
 status_t job_run(const struct job *j) {
@@ -49,7 +50,10 @@ status_t job_run(const struct job *j) {
     size_t out_words = j->out_words ? j->out_words : OUT_WORDS;
     run = (struct dev_run){0};
     memset(out, 0xff, sizeof out);
-    TRY(device_open(&dev, job_device, &options));
+    char name[16] = "cpu:";
+    if (j->target) /* "sm_100" of "sm_100a" */
+        snprintf(name, sizeof name, "cpu:%.*s", (int)strcspn(j->target, "a"), j->target);
+    TRY(device_open(&dev, j->target ? name : job_device, &options));
     TRY(device_load(&image, dev, "test", text, make_text(text, sizeof text, j)));
     TRY(device_alloc(&b_out, dev, out_words * 4));
     TRY(device_alloc(&b_in, dev, j->in_words * 4));
@@ -63,6 +67,7 @@ status_t job_run(const struct job *j) {
                                 .grid = {j->blocks ? j->blocks : 1, 1, 1},
                                 .block = {j->threads ? j->threads : 1, 1, 1},
                                 .dynamic_shared = j->dynamic_shared,
+                                .cluster = {j->cluster, j->cluster > 0, j->cluster > 0},
                                 .schedule_seed = j->seed};
     TRY(device_launch(&run, dev, &launch));
     TRY(buffer_read(out, b_out, (out_words < OUT_WORDS ? out_words : OUT_WORDS) * 4));

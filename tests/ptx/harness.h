@@ -18,7 +18,9 @@ struct job {
     const char *declare; /* variables inside the entry, or NULL */
     const char *module;  /* module-scope declarations, or NULL */
     const char *body;
+    const char *target;       /* "sm_100a", on the emulator; NULL: sm_90 */
     unsigned blocks, threads; /* 0: 1 */
+    unsigned cluster;         /* blocks of a cluster, along x; 0: none is named */
     size_t dynamic_shared;
     uint32_t n;
     const uint32_t *in;

@@ -24,7 +24,7 @@ typedef uint64_t reference_fn(const struct row_case *c, const uint64_t in[4]);
  * insn: text over %w0..%w3 (32 bits), %d0..%d3 (64), %h0..%h3 (16), %p0..%p3 (predicates: operand
  *       is odd) and the results %wr, %dr, %hr, %pr, %qr.
  * out:  w, d, h or p (pr), q (pr + 2 qr).
- * in:   what operands to try: f, F single, double; e, E f16, a pair of them; b, B bf16 likewise;
+ * in:   what operands to try: f, F single, double; G a pair of single; e, E f16, a pair of them; b, B bf16 likewise;
  *       w, d, h integers; s small numbers; p predicates.  One operand of e, E, b or B: all of them.
  */
 struct row_case {
@@ -42,7 +42,8 @@ struct row_list {
     size_t count;
 };
 extern const struct row_list rows_f32, rows_f64, rows_int, rows_bits, rows_cvt, rows_compare,
-    rows_half, rows_half_cvt;
+    rows_half, rows_half_cvt, rows_extra;
+extern const struct row_list rows_sm100; /* for .target sm_100 */
 
 /* ---- shared by references: rows_ref.c -------------------------------------------------------- */
 

@@ -240,10 +240,13 @@ static void test_cp_async(void) {
         .declare = ".shared .align 16 .b8 s[1024];",
         .body = "mul.wide.u32 %d3, %r1, 16;\nadd.u64 %d4, %d1, %d3;\nmov.u32 %r4, s;\n"
                 "shl.b32 %r5, %r1, 4;\nadd.u32 %r6, %r4, %r5;\nmin.u32 %r7, %r1, 16;\n"
+                "mov.u64 %d7, 0;\ncreatepolicy.fractional.L2::evict_first.b64 %d7, 1.0;\n"
+                "cp.async.cg.shared.global.L2::cache_hint [%r6 + 0], [%d4 + 0], 0x10, %r7, %d7;\n"
                 "cp.async.cg.shared.global [%r6 + 0], [%d4 + 0], 0x10, %r7;\n"
                 "cp.async.commit_group;\n"
                 "cp.async.ca.shared.global.L2::128B [%r6+512], [%d4+16], 4;\n"
                 "cp.async.ca.shared::cta.global [%r6+520], [%d4+8], 8, 5;\n"
+                "cp.async.ca.shared.global.L2::cache_hint.L2::128B [%r6+516], [%d4], 4, %d7;\n"
                 "cp.async.ca.shared.global [%r6+516], [%d4], 4, 0;\n"
                 "cp.async.commit_group;\ncp.async.wait_group 0;\ncp.async.wait_all;\n"
                 "bar.sync 0;\nxor.b32 %r8, %r5, 16;\nadd.u32 %r8, %r8, %r4;\n"

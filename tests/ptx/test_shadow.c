@@ -273,6 +273,71 @@ static void test_events(void) {
     CHECK_EQ(run.events.subnormal_flushed, 64, "an operand and a result flushed");
 }
 
+static void expect_events(const char *name, const char *body, uint64_t nan, uint64_t inf,
+                          uint64_t flushed) {
+    char text[512];
+    struct job j = {.threads = 32, .shadow = true, .body = text};
+    snprintf(text, sizeof text, "%s%s", body, STORE("%r1"));
+    job_clean(name, &j);
+    CHECK_EQ(run.events.nan_born, nan, name);
+    CHECK_EQ(run.events.inf_born, inf, name);
+    CHECK_EQ(run.events.subnormal_flushed, flushed, name);
+}
+
+/* The 16-bit formats: alone, and each half of a pair for itself. */
+static void test_half_events(void) {
+    expect_events("f16: 60000 + 60000", "mov.b16 %h1, 0x7b53;\nadd.f16 %h2, %h1, %h1;\n", 0, 32, 0);
+    expect_events("f16: Inf - Inf", "mov.b16 %h1, 0x7c00;\nsub.f16 %h2, %h1, %h1;\n", 32, 0, 0);
+    expect_events("f16: NaN is kept", "mov.b16 %h1, 0x7e00;\nmul.f16 %h2, %h1, %h1;\n", 0, 0, 0);
+    expect_events("f16: nothing", "mov.b16 %h1, 0x3c00;\nfma.rn.f16 %h2, %h1, %h1, %h1;\n", 0, 0,
+                  0);
+    expect_events("bf16: 0 * Inf + 1",
+                  "mov.b16 %h1, 0x7f80;\nmov.b16 %h2, 0;\nmov.b16 %h3, 0x3f80;\n"
+                  "fma.rn.bf16 %h4, %h1, %h2, %h3;\n",
+                  32, 0, 0);
+    expect_events("bf16: large product", "mov.b16 %h1, 0x7f00;\nmul.bf16 %h2, %h1, %h1;\n", 0, 32,
+                  0);
+    /* low: Inf - Inf; high: 60000 + 60000 */
+    expect_events("f16x2: each half",
+                  "mov.b32 %r3, 0x7b537c00;\nmov.b32 %r4, 0x7b53fc00;\n"
+                  "add.f16x2 %r5, %r3, %r4;\n",
+                  32, 32, 0);
+    expect_events("bf16x2: both halves", "mov.b32 %r3, 0x7f007f00;\nmul.bf16x2 %r5, %r3, %r3;\n", 0,
+                  64, 0);
+    expect_events("f16: a subnormal operand",
+                  "mov.b16 %h1, 0x0001;\nmov.b16 %h2, 0x3c00;\n"
+                  "add.ftz.f16 %h3, %h1, %h2;\n",
+                  0, 0, 32);
+    expect_events("f16: a subnormal result",
+                  "mov.b16 %h1, 0x0400;\nmov.b16 %h2, 0x3800;\n"
+                  "mul.ftz.f16 %h3, %h1, %h2;\n",
+                  0, 0, 32);
+    expect_events("f16x2: one subnormal result",
+                  "mov.b32 %r3, 0x04003c00;\nmov.b32 %r4, 0x38003800;\n"
+                  "mul.ftz.f16x2 %r5, %r3, %r4;\n",
+                  0, 0, 32);
+    expect_events("f16: an exact zero",
+                  "mov.b16 %h1, 0x0400;\nmov.b16 %h2, 0;\n"
+                  "mul.ftz.f16 %h3, %h1, %h2;\n",
+                  0, 0, 0);
+    expect_events("f16: subnormals without ftz", "mov.b16 %h1, 0x0001;\nadd.f16 %h3, %h1, %h1;\n",
+                  0, 0, 0);
+    /* Narrowing overflows. */
+    expect_events("f32 to f16", "mov.f32 %f1, 0f47800000;\ncvt.rn.f16.f32 %h1, %f1;\n", 0, 32, 0);
+    expect_events("f32 to bf16", "mov.f32 %f1, 0f7F7FFFFF;\ncvt.rn.bf16.f32 %h1, %f1;\n", 0, 32, 0);
+    expect_events("f32 NaN to f16", "mov.f32 %f1, 0f7FC00000;\ncvt.rn.f16.f32 %h1, %f1;\n", 0, 0,
+                  0);
+    expect_events("a pair: the high one overflows",
+                  "mov.f32 %f1, 0f47800000;\nmov.f32 %f2, 0f7F800000;\n"
+                  "cvt.rn.f16x2.f32 %r3, %f1, %f2;\n",
+                  0, 32, 0);
+    expect_events("a pair: Inf comes from Inf",
+                  "mov.f32 %f1, 0f3F800000;\nmov.f32 %f2, 0f7F800000;\n"
+                  "cvt.rn.f16x2.f32 %r3, %f1, %f2;\n",
+                  0, 0, 0);
+    expect_events("f16: 2^16", "mov.b16 %h1, 0x4c00;\nex2.approx.f16 %h2, %h1;\n", 0, 32, 0);
+}
+
 int main(void) {
     test_warp_races();
     test_volatile();
@@ -280,5 +345,6 @@ int main(void) {
     test_grid_races();
     test_unwritten();
     test_events();
+    test_half_events();
     return report();
 }

@@ -210,6 +210,26 @@ static void test_match_redux(void) {
     CHECK_EQ(lane6[9], 1, "match.all predicates");
 }
 
+/* Lanes 0, 2, ... and 1, 3, ... by themselves; a NaN in lane 6. */
+static void test_redux_f32(void) {
+    struct job j = {
+        .threads = 32,
+        .target = "sm_100a",
+        .body =
+            "cvt.rn.f32.u32 %f1, %r1;\nsub.f32 %f1, %f1, 0f41800000;\nsetp.eq.u32 %p0, %r1, 6;\n"
+            "selp.f32 %f1, 0f7FFFFFFF, %f1, %p0;\nand.b32 %r4, %r1, 1;\nshl.b32 %r5, "
+            "0x55555555, %r4;\nredux.sync.min.f32 %f2, %f1, %r5;\n"
+            "redux.sync.max.abs.f32 %f3, %f1, %r5;\nredux.sync.max.NaN.f32 %f4, %f1, %r5;\n"
+            "mul.wide.u32 %d3, %r1, 12;\nadd.u64 %d3, %d3, %d0;\nst.global.f32 [%d3], %f2;\n"
+            "st.global.f32 [%d3+4], %f3;\nst.global.f32 [%d3+8], %f4;\n"};
+    job_clean("redux.f32", &j);
+    for (unsigned t = 0; t < 32; t++) {
+        CHECK_EQ(out[3 * t], t % 2 ? 0xc1700000 : 0xc1800000, "redux.min.f32");     /* -15, -16 */
+        CHECK_EQ(out[3 * t + 1], t % 2 ? 0x41700000 : 0x41800000, "redux.max.abs"); /* 15, 16 */
+        CHECK_EQ(out[3 * t + 2], t % 2 ? 0x41700000 : 0x7fffffff, "redux.max.NaN");
+    }
+}
+
 static void test_match_wide(void) {
     /* The low halves are equal in all lanes: only 64 bits tell them apart.  The result is b32. */
     struct job j = {
@@ -474,6 +494,7 @@ int main(int argc, char **argv) {
         device_close(dev);
         test_results();
         test_uninitialised();
+        test_redux_f32();
         test_bad_shuffles();
         test_deadlocks();
         test_spinning();

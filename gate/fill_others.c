@@ -1,0 +1,75 @@
+/* gate/fill_others.c - inputs beside the first, as an everyday call has them. */
+#include <assert.h>
+#include <string.h>
+
+#include "gate/fill_impl.h"
+
+static double everyday(struct rng *rng) {
+    double sum = -6; /* nearly N(0, 1), see normal() */
+    for (int i = 0; i < 12; i++)
+        sum += rng_unit(rng);
+    return sum;
+}
+
+/* Weights around 1, one of them 0; biases around 0. */
+static void norm_vector(const struct tensor *t, struct rng *rng, double centre) {
+    for (size_t j = 0; j < t->count; j++)
+        tensor_set(t, j, centre + everyday(rng) / 4);
+    if (centre != 0 && t->count > 2)
+        tensor_set(t, (size_t)rng_below(rng, t->count), 0);
+}
+
+/* 0, 1, 2, ... from 0 or from a random start, or at random below 4096. */
+static void positions(const struct tensor *t, struct rng *rng, uint64_t seed) {
+    double start = seed % 3 == 1 ? (double)rng_below(rng, 4096) : 0;
+    for (size_t i = 0; i < t->count; i++) {
+        double random = (double)rng_below(rng, 4096);
+        tensor_set(t, i, seed % 3 == 2 ? random : start + (double)i);
+    }
+}
+
+/* All keys, or a random number of them. */
+static void lengths(const struct tensor *t, struct rng *rng, size_t keys) {
+    for (size_t i = 0; i < t->count; i++) {
+        size_t length = (size_t)rng_below(rng, keys + 1);
+        tensor_set(t, i, (double)(i % 2 ? keys : length));
+    }
+}
+
+/* One key in eight is hidden. */
+static void mask(const struct tensor *t, struct rng *rng) {
+    for (size_t i = 0; i < t->count; i++)
+        tensor_set(t, i, rng_below(rng, 8) != 0);
+}
+
+/* ALiBi's: 2^(-8 (h + 1) / heads) for powers of two, and something like it otherwise. */
+static void slopes(const struct tensor *t) {
+    for (size_t h = 0; h < t->count; h++)
+        tensor_set(t, h, ldexp(1, -(int)(8 * (h + 1) / t->count)));
+}
+
+void fill_others(const struct op *op, const struct op_case *c, uint64_t seed) {
+    for (size_t i = 1; i < op_input_count(op); i++) {
+        const char *name = op->inputs[i].name;
+        const struct tensor *t = &c->in[i];
+        struct rng rng = rng_from_seed(seed * OP_MAX_INPUTS + i);
+        if (!t->type)
+            continue;
+        if (strcmp(name, "w") == 0)
+            norm_vector(t, &rng, 1);
+        else if (strcmp(name, "b") == 0)
+            norm_vector(t, &rng, 0);
+        else if (strcmp(name, "positions") == 0)
+            positions(t, &rng, seed);
+        else if (strcmp(name, "lengths") == 0)
+            lengths(t, &rng, c->dims.keys);
+        else if (strcmp(name, "mask") == 0)
+            mask(t, &rng);
+        else if (strcmp(name, "bias") == 0 || strcmp(name, "sinks") == 0)
+            norm_vector(t, &rng, 0);
+        else if (strcmp(name, "slopes") == 0)
+            slopes(t);
+        else if (strcmp(name, "k") != 0 && strcmp(name, "v") != 0) /* which their fills write */
+            assert(!"every tensor of every op has a rule");
+    }
+}

@@ -1,0 +1,197 @@
+/* oracle/unit.c - one output row of a case, and all that it depends on, as exact values. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/size.h"
+#include "oracle/op_impl.h"
+
+status_t op_unit_init(struct op_unit *u, const struct op *op, const struct op_case *c) {
+    size_t bytes;
+    *u = (struct op_unit){.op = op, .c = *c, .loaded = SIZE_MAX};
+    u->row.empty_row = c->empty_row;
+    if (!size_mul(&bytes, op->unit_room(&u->c), sizeof *u->memory) ||
+        !(u->memory = malloc(bytes ? bytes : 1)))
+        return FAIL(ERR_NOMEM, "oracle: no memory for one row of %s", op->name);
+    return OK;
+}
+
+void op_unit_at(struct op_unit *u, size_t index) {
+    u->op->unit(u, index);
+}
+
+void op_unit_clear(struct op_unit *u) {
+    free(u->memory);
+    *u = (struct op_unit){0};
+}
+
+/* ---- matrices -------------------------------------------------------------------------------- */
+
+enum { IN_X, IN_MASK };
+
+size_t matrix_room(const struct op_case *c) {
+    return c->dims.cols;
+}
+
+void matrix_unit(struct op_unit *u, size_t index) {
+    size_t cols = u->c.dims.cols;
+    const struct tensor *mask = &u->c.in[IN_MASK];
+    tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    for (size_t j = 0; j < cols; j++)
+        if ((mask->type && tensor_get(mask, index * cols + j) == 0) ||
+            (u->c.options.causal && j + u->c.dims.rows > index + cols))
+            u->memory[j] = -INFINITY;
+    u->row.x = u->memory;
+    u->row.cols = cols;
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+enum { IN_NORM_W = 1, IN_NORM_B };
+
+size_t norm_room(const struct op_case *c) {
+    return 3 * c->dims.cols;
+}
+
+/* A vector that all units share, read once it is there; NULL if the case has none. */
+static const double *shared(double *room, const struct tensor *t, size_t n) {
+    if (!t->type)
+        return NULL;
+    tensor_row(room, t, 0, n);
+    return room;
+}
+
+void norm_unit(struct op_unit *u, size_t index) {
+    size_t cols = u->c.dims.cols;
+    struct norm_row *n = &u->own.norm;
+    tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    *n = (struct norm_row){.x = u->memory,
+                           .cols = cols,
+                           .weight = shared(u->memory + cols, &u->c.in[IN_NORM_W], cols),
+                           .bias = shared(u->memory + 2 * cols, &u->c.in[IN_NORM_B], cols),
+                           .eps = u->c.options.eps,
+                           .contract = u->c.options.contract,
+                           .rounded = u->c.options.rounded};
+    u->row.norm = n;
+    u->row.cols = cols;
+}
+
+status_t layernorm_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    return layernorm_enclose(out, row->norm);
+}
+
+status_t rmsnorm_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    return rmsnorm_enclose(out, row->norm);
+}
+
+status_t layernorm_row_budget(double *budget, const struct oracle_row *row,
+                              const struct enclosure *want, const struct numerics *numerics) {
+    return layernorm_budget(budget, row->norm, want, numerics);
+}
+
+status_t rmsnorm_row_budget(double *budget, const struct oracle_row *row,
+                            const struct enclosure *want, const struct numerics *numerics) {
+    return rmsnorm_budget(budget, row->norm, want, numerics);
+}
+
+/* ---- rope ------------------------------------------------------------------------------------ */
+
+enum { IN_ROPE_POSITIONS = 1 };
+
+size_t rope_room(const struct op_case *c) {
+    return c->dims.head_dim;
+}
+
+void rope_unit(struct op_unit *u, size_t index) {
+    size_t head_dim = u->c.dims.head_dim, token = index / u->c.dims.heads;
+    struct rope_row *r = &u->own.rope;
+    tensor_row(u->memory, &u->c.in[IN_X], index * head_dim, head_dim);
+    *r = (struct rope_row){.x = u->memory,
+                           .head_dim = head_dim,
+                           .rotary_dim = u->c.options.rotary_dim,
+                           .layout = u->c.options.layout,
+                           .position = tensor_get(&u->c.in[IN_ROPE_POSITIONS], token),
+                           .base = u->c.options.base};
+    u->row.rope = r;
+    u->row.cols = head_dim;
+}
+
+const char *rope_refuses(const struct case_dims *dims, const struct op_options *options) {
+    static _Thread_local char reason[96];
+    if (options->rotary_dim % 2 == 0 && options->rotary_dim <= dims->head_dim)
+        return NULL;
+    snprintf(reason, sizeof reason,
+             "rotary_dim = %zu: expected an even number, at most head_dim = %zu",
+             options->rotary_dim, dims->head_dim);
+    return reason;
+}
+
+status_t rope_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    return rope_enclose(out, row->rope);
+}
+
+status_t rope_row_budget(double *budget, const struct oracle_row *row, const struct enclosure *want,
+                         const struct numerics *numerics) {
+    return rope_budget(budget, row->rope, want, numerics);
+}
+
+/* ---- softmax_topk ---------------------------------------------------------------------------- */
+
+size_t topk_room(const struct op_case *c) {
+    return c->dims.cols;
+}
+
+void topk_unit(struct op_unit *u, size_t index) {
+    struct topk_row *t = &u->own.topk;
+    size_t cols = u->c.dims.cols;
+    tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    *t = (struct topk_row){.row = {u->memory, cols, u->c.empty_row},
+                           .k = u->c.dims.k,
+                           .renormalise = u->c.options.renormalise};
+    u->row.topk = t;
+    u->row.cols = 2 * t->k;
+}
+
+const char *topk_refuses(const struct case_dims *dims, const struct op_options *options) {
+    static _Thread_local char reason[96];
+    (void)options;
+    if (dims->k <= dims->cols)
+        return NULL;
+    snprintf(reason, sizeof reason, "k = %zu: expected at most cols = %zu", dims->k, dims->cols);
+    return reason;
+}
+
+/* p, then the indices: exact, or NaN where there is no order. */
+status_t topk_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    const size_t k = row->topk->k;
+    size_t *index = calloc(k + 1, sizeof *index);
+    if (!index)
+        return FAIL(ERR_NOMEM, "oracle: no memory for %zu indices", k);
+    status_t st = softmax_topk_enclose(index, out, row->topk);
+    for (size_t r = 0; st == OK && r < k; r++)
+        out[k + r] = enclosure_exact(index[r] == SIZE_MAX ? (double)NAN : (double)index[r]);
+    free(index);
+    return st;
+}
+
+/* Of p; indices have none: they are right or wrong. */
+status_t topk_row_budget(double *budget, const struct oracle_row *row, const struct enclosure *want,
+                         const struct numerics *numerics) {
+    const size_t k = row->topk->k;
+    size_t *index = calloc(k + 1, sizeof *index);
+    if (!index)
+        return FAIL(ERR_NOMEM, "oracle: no memory for %zu indices", k);
+    for (size_t r = 0; r < k; r++) {
+        index[r] = enclosure_is_nan(want[k + r]) ? SIZE_MAX : (size_t)want[k + r].lo;
+        budget[k + r] = 0;
+    }
+    status_t st = softmax_topk_budget(budget, row->topk, index, want, numerics);
+    free(index);
+    return st;
+}
+
+status_t topk_judge_whole(size_t *wrong, const struct oracle_row *row, const size_t *got,
+                          const struct numerics *numerics) {
+    return softmax_topk_judge(wrong, row->topk, got, numerics);
+}

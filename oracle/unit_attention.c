@@ -1,0 +1,103 @@
+/* oracle/unit_attention.c - one query row of one head of a case. */
+#include <stdio.h>
+
+#include "oracle/op_impl.h"
+
+enum { IN_Q, IN_K, IN_V, IN_LENGTHS, IN_BIAS, IN_MASK, IN_SLOPES, IN_SINKS };
+
+/* q, k, v, bias, a sink, and a mask of bytes. */
+size_t attention_room(const struct op_case *c) {
+    const struct case_dims *d = &c->dims;
+    return d->head_dim + 2 * d->keys * d->head_dim + 2 * d->keys + 1;
+}
+
+/* Slots that are real: all, or as many as the sequence is long. */
+static size_t keys_used(const struct op_case *c, size_t batch) {
+    if (!c->in[IN_LENGTHS].type)
+        return c->dims.keys;
+    double length = tensor_get(&c->in[IN_LENGTHS], batch);
+    return length <= 0 ? 0 : length >= (double)c->dims.keys ? c->dims.keys : (size_t)length;
+}
+
+/* Consecutive units share keys and values. */
+static void load_keys(struct op_unit *u, double *k, double *v, size_t kv_head) {
+    size_t n = u->c.dims.keys * u->c.dims.head_dim;
+    if (u->loaded == kv_head)
+        return;
+    tensor_row(k, &u->c.in[IN_K], kv_head * n, n);
+    tensor_row(v, &u->c.in[IN_V], kv_head * n, n);
+    u->loaded = kv_head;
+}
+
+void attention_unit(struct op_unit *u, size_t index) {
+    const struct op_case *c = &u->c;
+    const struct case_dims *d = &c->dims;
+    const struct op_options *o = &c->options;
+    const struct tensor *in = c->in;
+    size_t query = index % d->queries, head = index / d->queries % d->heads;
+    size_t batch = index / d->queries / d->heads;
+    size_t kv_head = batch * d->kv_heads + head / (d->heads / d->kv_heads);
+    double *q = u->memory, *k = q + d->head_dim, *v = k + d->keys * d->head_dim;
+    double *bias = v + d->keys * d->head_dim, *sink = bias + d->keys;
+    unsigned char *mask = (unsigned char *)(sink + 1);
+    struct attention_row *r = &u->own.attention;
+
+    tensor_row(q, &in[IN_Q], index * d->head_dim, d->head_dim);
+    load_keys(u, k, v, kv_head);
+    *r = (struct attention_row){.q = q,
+                                .k = k,
+                                .v = v,
+                                .k_stride = d->head_dim,
+                                .v_stride = d->head_dim,
+                                .head_dim = d->head_dim,
+                                .value_dim = d->head_dim,
+                                .keys = d->keys,
+                                .keys_used = keys_used(c, batch),
+                                .query = query,
+                                .queries = d->queries,
+                                .scale = o->scale,
+                                .softcap = o->softcap,
+                                .causal = o->causal,
+                                .windowed = o->windowed,
+                                .window_left = o->window_left,
+                                .window_right = o->window_right,
+                                .window_sinks = o->window_sinks};
+    if (in[IN_BIAS].type) {
+        tensor_row(bias, &in[IN_BIAS], index * d->keys, d->keys);
+        r->bias = bias;
+    }
+    if (in[IN_MASK].type) {
+        for (size_t j = 0; j < d->keys; j++)
+            mask[j] = tensor_get(&in[IN_MASK], (batch * d->queries + query) * d->keys + j) != 0;
+        r->mask = mask;
+    }
+    if (in[IN_SLOPES].type)
+        r->alibi_slope = tensor_get(&in[IN_SLOPES], head);
+    if (in[IN_SINKS].type) {
+        *sink = tensor_get(&in[IN_SINKS], head);
+        r->sink = sink;
+    }
+    u->row.attention = r;
+    u->row.cols = d->head_dim + 1;
+}
+
+const char *attention_refuses(const struct case_dims *dims, const struct op_options *options) {
+    static _Thread_local char reason[96];
+    (void)options;
+    if (dims->kv_heads > 0 && dims->heads % dims->kv_heads == 0)
+        return NULL;
+    snprintf(reason, sizeof reason, "heads = %zu: expected a multiple of kv_heads = %zu",
+             dims->heads, dims->kv_heads);
+    return reason;
+}
+
+/* o, then lse. */
+status_t attention_row_enclose(struct enclosure *out, const struct oracle_row *row) {
+    return attention_enclose(out, out + row->attention->value_dim, row->attention);
+}
+
+status_t attention_row_budget(double *budget, const struct oracle_row *row,
+                              const struct enclosure *want, const struct numerics *numerics) {
+    size_t n = row->attention->value_dim;
+    return attention_budget(budget, budget + n, row->attention, want, want + n, numerics);
+}

@@ -1,0 +1,85 @@
+#!/bin/sh
+# assay bench: counts on the CPU; times on a driver without a GPU, where they are known (fake_cuda.c).
+. "$(dirname "$0")/lib.sh"
+
+# Counts: the same in every run; a fused softmax moves what it must, one with three reads twice that.
+run 0 bench -k 'softmax_fused_f32' -k 'softmax_three_pass_f32' --shape 4x1000 --shape 2x5000
+[ ! -s err ] || fail "bench writes to stderr"
+has out '^softmax_fused_f32 +4x1000 +32000 +[0-9]+ +[0-9]+ +[0-9.]+ +1\.00$'
+has out '^softmax_fused_f32 +2x5000 +SKIP: cols = 5000: accepts 1\.\.4096$'
+has out '^softmax_three_pass_f32 +4x1000 +32000 +[0-9]+ +[0-9]+ +[0-9.]+ +2\.00$'
+cp out first
+run 0 bench -k 'softmax_fused_f32' -k 'softmax_three_pass_f32' --shape 4x1000 --shape 2x5000
+cmp -s out first || fail "counts differ from run to run"
+
+# A warp of 32 lanes per row: as many lane instructions as 32 times those of the warps, or fewer.
+run 0 bench -k softmax_warp_f32 --shape 8x64
+awk '$1 == "softmax_warp_f32" { exit !($4 > 0 && $5 > $4 && $5 <= 32 * $4) } END { if (NR != 2) exit 1 }' out ||
+    fail "counts of softmax_warp_f32 make no sense: $(cat out)"
+
+# Without --shape: the op's own list, what the kernel does not accept left out.
+run 0 bench -k softmax_fused_f32
+[ "$(grep -c '^softmax_fused_f32' out)" -eq 3 ] || fail "expected three shapes: $(cat out)"
+
+# Ops of more than one matrix; a shape goes to the kernels that have its dimensions.
+run 0 bench -k 'rope_vector_f16' -k 'rmsnorm_registers_f16' --shape rows=3,heads=2,head_dim=64 --shape 4x96
+has out '^rope_vector_f16 +rows=3,heads=2,head_dim=64 +1548 '
+has out '^rmsnorm_registers_f16 +4x96 +1728 +[0-9]+ +[0-9]+ +[0-9.]+ +1\.'
+[ "$(wc -l <out)" -eq 3 ] || fail "expected two rows: $(cat out)"
+
+# JSON, and beside what a gate found.
+run 0 bench -k softmax_warp_f32 --shape 2x64 --json
+has out '"warp_insns": [1-9][0-9]*,'
+run 0 gate -k softmax_warp_f32 -o gated
+run 0 bench -k softmax_warp_f32 -k softmax_fused_f32 --shape 2x64 -o gated
+has gated/results.json '"verdict": "PASS"'
+[ "$(grep -c '"bench": \[' gated/results.json)" -eq 2 ] || fail "results.json lacks a bench"
+grep -q '"bench": null' gated/results.json && fail "results.json keeps an empty bench"
+sed 's/"image_sha256": "./"image_sha256": "!/' gated/results.json >other && cp other gated/results.json
+refused 2 'of another image' bench -k softmax_warp_f32 --shape 2x64 -o gated
+
+# A kernel that writes outside its buffer is not measured.
+cat >long.yaml <<EOF
+kernels:
+  - name: longer_than_its_rows
+    op: softmax
+    image: $(dirname "$assay")/kernels/softmax/warp.ptx
+    types: {x: f32, y: f32}
+    launches:
+      - {entry: softmax_warp_f32, grid: [ceil(rows/8)], block: [32, 8], args: [x, y, rows, cols+1]}
+    numerics: {exp: expf, divide: ieee}
+EOF
+run 1 bench --manifest long.yaml --shape 3x33
+has out '^longer_than_its_rows +3x33 +FAIL: .* past the end of a buffer'
+
+refused 2 "--shape '4'" bench --shape 4
+refused 2 "--shape 'rows=4,heads=2'" bench -k 'softmax_*' --shape rows=4,heads=2
+refused 2 "matches none" bench -k 'no_such_*'
+refused 2 "unexpected argument 'softmax'" bench softmax
+refused 2 "gpu" bench -d gpu
+refused 2 "--beside" bench --beside
+refused 2 "no_such.json" bench --beside no_such.json
+echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": 1, "seconds": 1}]}' >bad.json
+refused 2 "bad.json: rows[0]" bench --beside bad.json
+echo '[' >bad.json
+refused 2 "bad.json:" bench --beside bad.json
+
+# Times: the copy moves 16 bytes in and 16 out per vector at 1 TB/s, every other block takes 1 us.
+ASSAY_LIBCUDA=$FAKE_CUDA
+export ASSAY_LIBCUDA
+echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": "1024x1024", "seconds": 512e-6}]}' >torch.json
+run 0 bench -d cuda:0 -k softmax_online_f32 --shape 1024x1024 --shape 4x64 --beside torch.json
+has out '^softmax_online_f32 +1024x1024 +8388608 +1024\.0 +8 +0\.008 +0\.0 +16 +0\.50$'
+has out '^softmax_online_f32 +4x64 +2048 +4\.0 +1 +0\.001 +0\.0$'
+has out '^fake0, CUDA 13\.0: copy16_[124] moves 1000 GB/s'
+run 0 bench -d cuda:0 -k softmax_online_f32 --shape 1024x1024 --json
+has out '"seconds": 0\.001024'
+has out '"of_copy": 0\.0081'
+has out '"samples": 51'
+# three launches in one sample: (1 + 1 + 4) * 100 blocks
+run 0 bench -d cuda:0 -k softmax_three_kernels_f32 --shape 100x1024
+has out '^softmax_three_kernels_f32 +100x1024 +819200 +600\.0 '
+# a run of a second is not taken 51 times
+run 0 bench -d cuda:0 -k softmax_online_f32 --shape 100000x16 --json
+has out '"samples": 5,'
+finish
