@@ -232,6 +232,8 @@ static void trust_add(struct trust *t, struct enclosure want, double budget, dou
         return;
     }
     double size = fmax(fmax(fabs(want.lo), fabs(want.hi)), row_scale);
+    if (want.lo <= 0 && want.hi >= 0) /* which only its tier keeps from being exactly 0 */
+        size = row_scale;
     if (size == 0) {
         t->zero_earned |= budget < 1;
         return;
@@ -582,7 +584,8 @@ static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j, 
                               const struct oracle_row *x, size_t row) {
     unsigned char tier = g->truth->tier[row];
     *done = false;
-    if (g->exact || g->truth->first != TIER_F64 || (tier != TIER_F64 && tier != TIER_COUNT))
+    if (g->exact || !op_is_matrix(g->kernel->op) || g->truth->first != TIER_F64 ||
+        (tier != TIER_F64 && tier != TIER_COUNT))
         return OK;
     dtype_row(g->got, g->kernel->out, g->y.tensors[0].data, row * g->step, g->step);
     struct tier_extremes e;

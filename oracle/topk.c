@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "oracle/oracle_impl.h"
+#include "oracle/tier.h"
 
 struct ranked {
     double x;

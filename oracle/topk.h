@@ -16,7 +16,6 @@
 #include "oracle/bounds.h"
 #include "oracle/enclosure.h"
 #include "oracle/row.h"
-#include "oracle/tier.h"
 
 struct topk_row {
     struct oracle_row row;
@@ -28,10 +27,6 @@ struct topk_row {
  * ERR_UNDECIDED. */
 MUST_CHECK status_t softmax_topk_enclose(size_t *index, struct enclosure *p,
                                          const struct topk_row *row);
-
-/* The same by *tier or, where that has no answer, the next one that has: tier.h. */
-MUST_CHECK status_t softmax_topk_tier_enclose(size_t *index, struct enclosure *p, enum tier *tier,
-                                              const struct topk_row *row);
 
 /*
  * budget[0 .. k-1]: for p at its own rank, as softmax's.  With `renormalise` and

@@ -186,13 +186,13 @@ static void begin_warp(struct warp *w) {
     w->path_count = 1;
     w->path[0] = (struct path){.pc = p->code, .mask = w->alive, .state = PATH_READY};
     w->turn = w->turn_began = w->clock = 0;
-    w->wgmma_trace = 0;
     w->cluster_arrived[0] = w->cluster_arrived[1] = 0;
     w->carry = 0;
     for (size_t i = 0; w->block->shared.lo && i < p->const_count; i++)
         if (p->consts[i].shared)
             fill_row(w, p->consts[i].row, p->consts[i].wide,
                      p->consts[i].value + w->block->shared.lo);
+    w->wgmma_trace = 0;
     for (size_t i = 0; i < p->pred_count; i++)
         w->pred[i] = PRED_START;
     w->pred[PRED_TRUE] = ~0u;

@@ -235,11 +235,11 @@ bool mem_read_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
                    const unsigned bytes[LANES], uint8_t out[LANES][16]);
 bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
                     const unsigned bytes[LANES], uint8_t in[LANES][16]);
-/* 16 aligned bytes of the block's own shared memory. */
-bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t offset, uint8_t out[16]);
 /* Copy n * 16 bytes from source's to x's address of the lane. */
 bool mem_copy_bulk(struct warp *w, const struct xinsn *x, const struct xinsn *source, unsigned lane,
                    uint32_t n);
+/* 16 aligned bytes of shared memory. */
+bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t address, uint8_t out[16]);
 /* The region that holds the generic or global address, or NULL. */
 struct region *mem_find(const struct warp *w, uint64_t address);
 
@@ -354,10 +354,10 @@ struct warp {
     uint64_t turn;               /* counts path choices */
     uint64_t turn_began;         /* clock when a path was last set aside */
     uint64_t clock;              /* instructions executed before this slice */
-    uint64_t wgmma_trace;        /* which wgmma instructions it has executed */
     bool gave_way;               /* the last slice ended by nanosleep or a wait that was in vain */
     uint32_t carry;              /* of each lane: CC.CF */
     uint32_t cluster_arrived[2]; /* by parity of the cluster barrier's phase: lanes to wait */
+    uint64_t wgmma_trace;        /* which wgmma instructions it has executed */
     struct warp_shadow *shadow;
     /* calls: by lane, the frame that it is in (0: the entry's) and where its stack memory begins */
     struct frame *frame; /* all of this warp's; NULL until something is called */

@@ -71,7 +71,8 @@ bool token_is(const struct token *t, const char *text);
     MOD(RELU) MOD(SATFINITE) MOD(XORSIGN) MOD(ABS)      \
     MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)                                        \
     MOD(NOFTZ) MOD(BARRED) MOD(FROM_SHARED) MOD(COMPLETE) MOD(MULTICAST) MOD(GROUP) MOD(READ) MOD(NOINC)    \
-    MOD(CC) MOD(SHIFTAMT) MOD(PRMT) MOD(LIMIT) MOD(MNK) MOD(ROW) MOD(COL)                          \
+    MOD(CC) MOD(SHIFTAMT) MOD(PRMT) MOD(LIMIT) \
+    MOD(MNK) MOD(ROW) MOD(COL)                                                                     \
     /* no words: the instruction has three types (d, a, b), or four (c too) */                     \
     MOD(TYPES3) MOD(TYPES4)
 

@@ -433,11 +433,11 @@ static status_t lower_insn(struct xinsn *x, struct lowering *lo, const struct pt
     x->space = (uint16_t)in->mods.space;
     x->flags = access_flags(&in->mods);
     TRY(operands(x, lo, in));
-    if (needs_warp(in->op))
-        TRY(const_row(&x->e, lo, false, 0xffffffffu));
-    TRY(tensor_operation(x, lo, in));
     if (needs_rows(in->op))
         x->imm = scratch_rows(lo);
+    if (needs_warp(in->op))
+        TRY(const_row(&x->e, lo, false, 0xffffffffu)); /* they wait for the whole warp */
+    TRY(tensor_operation(x, lo, in));
     if (!lo->env->isa->binds[in->op](x, in))
         return FAIL(ERR_UNSUPPORTED, "%s:%u: this form of '%s' is not in the emulator", m->label,
                     in->line, ptx_opcodes[in->op].name);

@@ -107,7 +107,6 @@ static const struct word {
     {".x1", MOD_MATRICES, 1},           {".x2", MOD_MATRICES, 2},
     {".x4", MOD_MATRICES, 4},           {".global", MOD_FROM, 1},
     {".L2::cache_hint", MOD_HINT, 1},
-    {".row", MOD_ROW, 1},               {".col", MOD_COL, 1},
     {".cc", MOD_CC, 1},                 {".shiftamt", MOD_SHIFTAMT, 1},
     {".clamp", MOD_LIMIT, 0},           {".wrap", MOD_LIMIT, 1},
     {".f4e", MOD_PRMT, MODE_F4E},       {".b4e", MOD_PRMT, MODE_B4E},
@@ -118,6 +117,7 @@ static const struct word {
     {".mbarrier::complete_tx::bytes", MOD_COMPLETE, 1},
     {".multicast::cluster", MOD_MULTICAST, 1},
     {".bulk_group", MOD_GROUP, 1},      {".read", MOD_READ, 1},
+    {".row", MOD_ROW, 1},               {".col", MOD_COL, 1},
     /* Caching never changes a value in the emulator's memory, which is one coherent array. */
     {".ca", MOD_CACHE, 1},              {".cg", MOD_CACHE, 1},
     {".cs", MOD_CACHE, 1},              {".lu", MOD_CACHE, 1},
@@ -207,9 +207,9 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_TO: mods->to = true; break;
     case MOD_VOLATILE: mods->volatile_ = true; break;
     case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE:
-    case MOD_MNK: case MOD_ROW: case MOD_COL: case MOD_TYPES3: case MOD_TYPES4:
     case MOD_CTA: case MOD_FROM: case MOD_SHAPE: case MOD_NOFTZ: case MOD_FROM_SHARED:
-    case MOD_SHIFTAMT: case MOD_COMPLETE: case MOD_GROUP: case MOD_READ: case MOD_KINDS:
+    case MOD_SHIFTAMT: case MOD_COMPLETE: case MOD_GROUP: case MOD_READ: case MOD_MNK: case MOD_ROW: case MOD_COL:
+    case MOD_TYPES3: case MOD_TYPES4: case MOD_KINDS:
         break; /* no effect on what the emulator computes */
     }
 }

@@ -29,8 +29,8 @@
     TYPE(S8, "s8", 8) TYPE(S16, "s16", 16) TYPE(S32, "s32", 32) TYPE(S64, "s64", 64)               \
     TYPE(F16, "f16", 16) TYPE(F16X2, "f16x2", 32) TYPE(BF16, "bf16", 16)                           \
     TYPE(BF16X2, "bf16x2", 32) TYPE(F32, "f32", 32) TYPE(F64, "f64", 64)        \
-    TYPE(TF32, "tf32", 32) TYPE(U16X2, "u16x2", 32) TYPE(S16X2, "s16x2", 32)                       \
-    TYPE(F32X2, "f32x2", 64) TYPE(E4M3, "e4m3", 8) TYPE(E5M2, "e5m2", 8)
+    TYPE(TF32, "tf32", 32) TYPE(E4M3, "e4m3", 8) TYPE(E5M2, "e5m2", 8) TYPE(U16X2, "u16x2", 32) \
+    TYPE(S16X2, "s16x2", 32) TYPE(F32X2, "f32x2", 64)
 
 enum ptx_type {
 #define TYPE(id, name, bits) PTX_##id,

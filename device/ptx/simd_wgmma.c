@@ -151,3 +151,14 @@ DECLARE_BIND(wgmma_wait) {
     (void)in;
     return USE(x, wgmma_order);
 }
+
+/* Memory of this emulator is one; what the fence orders is ordered. */
+ALWAYS const struct xinsn *fence_proxy(struct warp *w, const struct xinsn *x, bool masked) {
+    (void)w, (void)masked;
+    return x + 1;
+}
+VARIANTS(fence_proxy, )
+DECLARE_BIND(fence_proxy) {
+    (void)in;
+    return USE(x, fence_proxy);
+}
