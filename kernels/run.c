@@ -18,9 +18,10 @@ static void buffers_free(struct buffers *buffers) {
     *buffers = (struct buffers){0};
 }
 
-/* Poisoned, but for the inputs. */
+/* Poisoned, but for the inputs, and outputs that the caller fills. */
 static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
-                            const struct kernel_io *io, const struct tensor_block *inputs) {
+                            const struct kernel_io *io, const struct tensor_block *inputs,
+                            const struct tensor_block *outputs) {
     status_t st = OK;
     TRY(kernel_buffers(out->what, lk->kernel, io->dims));
     for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
@@ -30,6 +31,9 @@ static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
         out->addresses[i] = buffer_address(out->all[i]);
         if (i < BUFFER_OUTPUTS)
             TRY(buffer_write(out->all[i], inputs->tensors[i].data, out->what[i].bytes));
+        else if (i < BUFFER_SCRATCH && io->output_fill)
+            TRY(buffer_write(out->all[i], outputs->tensors[i - BUFFER_OUTPUTS].data,
+                             out->what[i].bytes));
     }
 done:
     return st;
@@ -124,8 +128,9 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
     TRY(kernel_outputs(&outputs, k, io->dims, io->y));
     for (size_t i = 0; i < OP_MAX_OUTPUTS; i++)
         if (outputs.tensors[i].type)
-            memset(outputs.tensors[i].data, 0xff, tensor_bytes(&outputs.tensors[i]));
-    TRY(buffers_new(&buffers, lk, io, &inputs));
+            memset(outputs.tensors[i].data, io->output_fill ? io->output_fill : 0xff,
+                   tensor_bytes(&outputs.tensors[i]));
+    TRY(buffers_new(&buffers, lk, io, &inputs, &outputs));
     TRY(kernel_bind(&bound, lk, io->dims, buffers.addresses));
     for (size_t i = 0; completed && i < bound.launch_count; i++) {
         struct dev_run *run = &result->runs[i];
