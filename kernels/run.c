@@ -80,21 +80,26 @@ static status_t check_input(struct dev_run *last, const struct kernel *k,
     return st;
 }
 
-/* What stands between the rows of an output is not the kernel's to write. */
+/* What stands between the rows of an output is not the kernel's to write: it is `fill` as before. */
 static void check_padding(struct dev_run *last, const struct kernel *k, const struct tensor *t,
-                          size_t output) {
+                          const char *name, uint8_t fill) {
     const size_t size = t->type->size;
     for (size_t i = 0; t->ld && i < tensor_bytes(t); i++)
-        if (i / size % t->ld >= t->cols && ((const unsigned char *)t->data)[i] != 0xff) {
-            add_fault(last, k, FAULT_GUARD, "its padding between rows changed",
-                      BUFFER_OUTPUTS + output);
+        if (i / size % t->ld >= t->cols && ((const uint8_t *)t->data)[i] != fill) {
+            add_fault(last, k, FAULT_GUARD, "its padding between rows changed", name);
             return;
         }
 }
 
+/* What outputs hold before the first launch. */
+static uint8_t output_fill(const struct kernel_io *io) {
+    return io->output_fill ? io->output_fill : 0xff;
+}
+
 /* After a sequence that completed: what it left outside its outputs, and the outputs. */
 static status_t collect(struct dev_run *last, const struct kernel *k, const struct buffers *buffers,
-                        const struct tensor_block *inputs, const struct tensor_block *outputs) {
+                        const struct tensor_block *inputs, const struct tensor_block *outputs,
+                        uint8_t fill) {
     status_t st = OK;
     TRY(check_guards(last, k, buffers));
     for (size_t i = 0; i < OP_MAX_INPUTS; i++)
@@ -105,7 +110,7 @@ static status_t collect(struct dev_run *last, const struct kernel *k, const stru
         if (!t->type)
             continue;
         TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
-        check_padding(last, k, t, i);
+        check_padding(last, k, t, buffers->what[BUFFER_OUTPUTS + i].name, fill);
     }
 done:
     return st;
@@ -128,8 +133,7 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
     TRY(kernel_outputs(&outputs, k, io->dims, io->y));
     for (size_t i = 0; i < OP_MAX_OUTPUTS; i++)
         if (outputs.tensors[i].type)
-            memset(outputs.tensors[i].data, io->output_fill ? io->output_fill : 0xff,
-                   tensor_bytes(&outputs.tensors[i]));
+            memset(outputs.tensors[i].data, output_fill(io), tensor_bytes(&outputs.tensors[i]));
     TRY(buffers_new(&buffers, lk, io, &inputs, &outputs));
     TRY(kernel_bind(&bound, lk, io->dims, buffers.addresses));
     for (size_t i = 0; completed && i < bound.launch_count; i++) {
@@ -141,7 +145,8 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
         completed = run->completed;
     }
     if (completed)
-        TRY(collect(&result->runs[result->run_count - 1], k, &buffers, &inputs, &outputs));
+        TRY(collect(&result->runs[result->run_count - 1], k, &buffers, &inputs, &outputs,
+                    output_fill(io)));
 done:
     bound_kernel_clear(&bound);
     buffers_free(&buffers);
