@@ -74,11 +74,15 @@ static status_t add_row(struct bench *b, const struct kernel *k, struct case_dim
         return FAIL(ERR_NOMEM, "no memory for a report");
     r->rows = rows;
     struct bench_row *row = &rows[r->count++];
-    *row = (struct bench_row){.kernel = k, .dims = dims};
+    *row = (struct bench_row){.kernel = k, .dims = dims, .variant = ""};
     if (refusal) {
         snprintf(row->reason, sizeof row->reason, "%s", refusal);
         return OK;
     }
+    struct op_options options;
+    TRY(kernel_options(&options, k, dims));
+    row->flops = bench_flops(k->op, &dims, &options);
+    row->variant = bench_variant(k, &options);
     TRY(sizes_at(&row->bytes, &row->results, k, dims));
     TRY(kernel_buffers(buffers, k, dims));
     for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
@@ -92,21 +96,29 @@ done:
     return st;
 }
 
+/* Rows of which each takes what the second one adds: not the weights, which all share. */
+static status_t fit_rows(struct case_dims *dims, const struct bench *b, const struct kernel *k) {
+    status_t st = OK;
+    size_t bytes, results, more_bytes, more_results;
+    if (dims->rows == 0) /* the op has none */
+        return OK;
+    TRY(sizes_at(&bytes, &results, k, *dims));
+    dims->rows = 2;
+    TRY(sizes_at(&more_bytes, &more_results, k, *dims));
+    dims->rows =
+        bench_suite_rows(more_bytes - bytes, more_results - results, device_info(b->dev)->timed);
+done:
+    return st;
+}
+
 /* The op's own list, fitted to this kernel's formats; what the kernel refuses is no row. */
 static status_t plan_suite(struct bench *b, const struct kernel *k) {
     status_t st = OK;
-    const struct case_dims *shape = bench_suite(k->op);
     const char *refusal = "its op has no list of shapes: name one with --shape";
     size_t first = b->report->count;
     struct case_dims dims = {0};
-    for (; shape && shape->rows; shape++) {
-        size_t bytes, results, more_bytes, more_results;
-        dims = *shape;
-        TRY(sizes_at(&bytes, &results, k, dims));
-        dims.rows = 2; /* what one row takes: not the weights, which all rows share */
-        TRY(sizes_at(&more_bytes, &more_results, k, dims));
-        dims.rows = bench_suite_rows(more_bytes - bytes, more_results - results,
-                                     device_info(b->dev)->timed);
+    for (size_t i = 0; bench_suite_shape(&dims, k->op, i, device_info(b->dev)->timed); i++) {
+        TRY(fit_rows(&dims, b, k));
         refusal = kernel_refuses(k, dims);
         if (!refusal)
             TRY(add_row(b, k, dims, NULL));

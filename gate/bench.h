@@ -38,6 +38,8 @@ struct bench_row {
     bool failed;              /* the kernel faulted */
     size_t bytes;             /* useful ones */
     size_t results;           /* elements of all outputs */
+    double flops;             /* operations, where the op is measured by them; else 0 */
+    const char *variant;      /* of the op: gate/bench_suite.h */
     /* On a timed device: seconds of one run. */
     size_t samples;
     double min, low, median, high; /* low, high: the quartiles */

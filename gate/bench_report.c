@@ -9,7 +9,7 @@
 /* ---- figures of another program -------------------------------------------------------------- */
 
 struct beside {
-    json_t *rows; /* of objects {op, dtype, shape, seconds} */
+    json_t *rows; /* of objects {op, variant, dtype, shape, seconds} */
 };
 
 status_t beside_read(struct beside **out, const char *path) {
@@ -25,10 +25,11 @@ status_t beside_read(struct beside **out, const char *path) {
     if (!json_is_array(rows))
         TRY(FAIL(ERR_SYNTAX, "%s: expected an object with an array `rows`", path));
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        const char *op, *dtype, *shape;
+        const char *op, *dtype, *shape, *variant;
         double seconds;
-        if (json_unpack_ex(json_array_get(rows, i), &e, 0, "{s:s, s:s, s:s, s:F}", "op", &op,
-                           "dtype", &dtype, "shape", &shape, "seconds", &seconds) != 0)
+        if (json_unpack_ex(json_array_get(rows, i), &e, 0, "{s:s, s:s, s:s, s:F, s?:s}", "op", &op,
+                           "dtype", &dtype, "shape", &shape, "seconds", &seconds, "variant",
+                           &variant) != 0)
             TRY(FAIL(ERR_SYNTAX, "%s: rows[%zu]: %s", path, i, e.text));
     }
     b->rows = json_incref(rows);
@@ -56,12 +57,12 @@ double beside_seconds(const struct beside *b, const struct bench_row *row) {
     text_of_dtype(dtype, sizeof dtype, row->kernel);
     text_of_shape(own, row);
     for (size_t i = 0; b && i < json_array_size(b->rows); i++) {
-        const char *op, *dt, *shape;
+        const char *op, *dt, *shape, *variant = "";
         double seconds;
-        json_unpack(json_array_get(b->rows, i), "{s:s, s:s, s:s, s:F}", "op", &op, "dtype", &dt,
-                    "shape", &shape, "seconds", &seconds);
-        if (strcmp(op, row->kernel->op->name) == 0 && strcmp(dt, dtype) == 0 &&
-            strcmp(shape, own) == 0)
+        json_unpack(json_array_get(b->rows, i), "{s:s, s:s, s:s, s:F, s?:s}", "op", &op, "dtype",
+                    &dt, "shape", &shape, "seconds", &seconds, "variant", &variant);
+        if (strcmp(variant, row->variant) == 0 && strcmp(op, row->kernel->op->name) == 0 &&
+            strcmp(dt, dtype) == 0 && strcmp(shape, own) == 0)
             return seconds;
     }
     return 0;
@@ -91,8 +92,7 @@ static double per(uint64_t a, double b) {
 
 static void counted_line(FILE *to, const struct bench_row *row) {
     fprintf(to, "  %10llu  %12llu  %8.2f  %10.2f\n", (unsigned long long)row->warp_insns,
-            (unsigned long long)row->lane_insns,
-            per(row->lane_insns, (double)row->results),
+            (unsigned long long)row->lane_insns, per(row->lane_insns, (double)row->results),
             per(row->bytes_read + row->bytes_written, (double)row->bytes));
 }
 
@@ -103,6 +103,8 @@ static void timed_line(FILE *to, const struct bench_report *r, const struct benc
     const double other = beside_seconds(beside, row);
     if (other > 0)
         fprintf(to, "  %6.0f  %6.2f", (double)row->bytes / other * 1e-9, other / row->median);
+    if (row->flops > 0)
+        fprintf(to, "  %.1f TFLOP/s", row->flops / row->median * 1e-12);
     fputc('\n', to);
 }
 
@@ -164,6 +166,10 @@ static json_t *json_of_row(const struct bench_report *r, const struct bench_row 
     const double other = beside_seconds(beside, row);
     if (json && other > 0)
         json_object_set_new(json, "beside", json_real(other));
+    if (json && row->flops > 0)
+        json_object_set_new(json, "flops", json_real(row->flops));
+    if (json && row->variant[0])
+        json_object_set_new(json, "variant", json_string(row->variant));
     return json;
 }
 /* clang-format on */

@@ -5,15 +5,29 @@
 #include "kernels/catalogue.h"
 
 /*
- * The op's list: shapes of one row each, ended by one without rows.  NULL: it has none yet.
+ * Shape i of the op's list, from 0 on; false behind the last, and for an op that has no list.
+ * Of ops with rows it has one row.  A timed device gets larger shapes of the others.
  */
-const struct case_dims *bench_suite(const struct op *op);
+bool bench_suite_shape(struct case_dims *out, const struct op *op, size_t i, bool timed);
 
 /*
  * So many rows, a power of two, that a timed run reads and writes about 512 MiB, which is several
  * times any cache, and a counted one gives about 2^16 results.
  */
 size_t bench_suite_rows(size_t row_bytes, size_t row_results, bool timed);
+
+/*
+ * Floating-point operations of a run, where they and not bytes are what an op is measured by
+ * (attention: 4 head_dim per query and key that it sees); else 0.
+ */
+double bench_flops(const struct op *op, const struct case_dims *dims,
+                   const struct op_options *options);
+
+/*
+ * "" for the plain op, "causal" with that alone; what other options and inputs make of it is not
+ * comparable: "other".
+ */
+const char *bench_variant(const struct kernel *kernel, const struct op_options *options);
 
 /* An entry of kernels/bench/copy.cu, and how many vectors a thread of it copies. */
 struct bench_copy_variant {

@@ -343,7 +343,7 @@ static bool holds_poison(const struct test_case *c) {
         const struct tensor *t = &c->in[k];
         const struct dtype *dt = t->type ? t->type->dtype : NULL;
         for (size_t i = 0; dt && i < t->count; i++)
-            if (dtype_load(dt, t->data, i) == poison_of(dt))
+            if (tensor_bits(t, i) == poison_of(dt))
                 return true;
     }
     return false;
@@ -424,7 +424,7 @@ static uint32_t got_bits(const struct judge *g, size_t row, size_t col) {
     const struct tensor *t = output_of(g, row, col, &element);
     if (t->type->kind != TENSOR_REAL)
         return (uint32_t)(int64_t)tensor_get(t, element);
-    return dtype_load(t->type->dtype, t->data, element);
+    return tensor_bits(t, element);
 }
 
 /* The input is searched only once some output looks like poison. */
@@ -587,7 +587,7 @@ static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j, 
     if (g->exact || !op_is_matrix(g->kernel->op) || g->truth->first != TIER_F64 ||
         (tier != TIER_F64 && tier != TIER_COUNT))
         return OK;
-    dtype_row(g->got, g->kernel->out, g->y.tensors[0].data, row * g->step, g->step);
+    tensor_row(g->got, &g->y.tensors[0], row * g->step, g->step);
     struct tier_extremes e;
     status_t st = tier_within(&e, g->kernel->op, x, g->got, &g->numerics);
     if (st != OK || !e.within)

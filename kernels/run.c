@@ -18,10 +18,6 @@ static void buffers_free(struct buffers *buffers) {
     *buffers = (struct buffers){0};
 }
 
-static size_t tensor_bytes(const struct tensor *t) {
-    return t->count * t->type->size;
-}
-
 /* Poisoned, but for the inputs. */
 static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
                             const struct kernel_io *io, const struct tensor_block *inputs) {
@@ -80,6 +76,18 @@ static status_t check_input(struct dev_run *last, const struct kernel *k,
     return st;
 }
 
+/* What stands between the rows of an output is not the kernel's to write. */
+static void check_padding(struct dev_run *last, const struct kernel *k, const struct tensor *t,
+                          size_t output) {
+    const size_t size = t->type->size;
+    for (size_t i = 0; t->ld && i < tensor_bytes(t); i++)
+        if (i / size % t->ld >= t->cols && ((const unsigned char *)t->data)[i] != 0xff) {
+            add_fault(last, k, FAULT_GUARD, "its padding between rows changed",
+                      BUFFER_OUTPUTS + output);
+            return;
+        }
+}
+
 /* After a sequence that completed: what it left outside its outputs, and the outputs. */
 static status_t collect(struct dev_run *last, const struct kernel *k, const struct buffers *buffers,
                         const struct tensor_block *inputs, const struct tensor_block *outputs) {
@@ -90,8 +98,10 @@ static status_t collect(struct dev_run *last, const struct kernel *k, const stru
             TRY(check_input(last, k, buffers, &inputs->tensors[i], i));
     for (size_t i = 0; i < OP_MAX_OUTPUTS; i++) {
         const struct tensor *t = &outputs->tensors[i];
-        if (t->type)
-            TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
+        if (!t->type)
+            continue;
+        TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
+        check_padding(last, k, t, i);
     }
 done:
     return st;

@@ -281,7 +281,7 @@ static void exactly(uint32_t d[GROUP], struct warp *w, const struct xinsn *x,
                     const uint8_t (*b)[ROW_BYTES]) {
     const struct ptx_insn *in = x->insn;
     unsigned k = in->mods.k, bytes = tensor_element_bytes(in->type2);
-    const enum tensor_type type[2] = {tensor_type_of(in->type2), tensor_type_of(in->type3)};
+    const enum tensor_type type[2] = {tensor_element_of(in->type2), tensor_element_of(in->type3)};
     uint32_t pa[ROW_BYTES], pb[ROW_BYTES];
     for (unsigned i = 0; i < k; i++)
         pa[i] = element_bits(a, i, bytes);

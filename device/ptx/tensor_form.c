@@ -78,7 +78,7 @@ struct tensor_regs tensor_form_regs(const struct ptx_insn *in) {
     return (struct tensor_regs){.d = d, .a = rows / 8 * step, .b = step, .c = d};
 }
 
-enum tensor_type tensor_type_of(enum ptx_type type) {
+enum tensor_type tensor_element_of(enum ptx_type type) {
     switch (type) {
     case PTX_F16:
         return TENSOR_F16;

@@ -23,7 +23,7 @@ struct tensor_regs tensor_form_regs(const struct ptx_insn *in);
 bool tensor_is_wgmma(enum ptx_op op);
 /* Bytes of an element of a and b. */
 unsigned tensor_element_bytes(enum ptx_type type);
-enum tensor_type tensor_type_of(enum ptx_type type);
+enum tensor_type tensor_element_of(enum ptx_type type);
 
 /*
  * Can a kernel for `target` ("sm_90a") use the instruction on architecture `arch` (90)?  *model: the

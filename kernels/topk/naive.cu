@@ -2,7 +2,7 @@
  * The k largest entries of a row, largest first and of equal ones the first, with their probabilities.
  * A block per row finds one rank after the other: the best entry that comes after the last one found.
  */
-#include "kernels/norm/value.cuh"
+#include "kernels/io.cuh"
 #include "kernels/softmax/row.cuh"
 
 struct Ranked {
@@ -25,12 +25,12 @@ __device__ void topk(const T *x, float *p, int *index, int cols, int k) {
 
     float max = NEG_INF;
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        max = fmaxf(max, value_of(x[i]));
+        max = fmaxf(max, get(x[i]));
     max = block_tree<RowMax>(max, part);
 
     float sum = 0.0f;
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        sum += expf(value_of(x[i]) - max);
+        sum += expf(get(x[i]) - max);
     sum = block_tree<RowSum>(sum, part);
 
     Ranked last = {-NEG_INF, -1};
@@ -38,7 +38,7 @@ __device__ void topk(const T *x, float *p, int *index, int cols, int k) {
     for (int rank = 0; rank < k; rank++) {
         Ranked mine = {NEG_INF, cols};
         for (int i = threadIdx.x; i < cols; i += BLOCK) {
-            const Ranked it = {value_of(x[i]), i};
+            const Ranked it = {get(x[i]), i};
             if (before(last, it) && before(it, mine))
                 mine = it;
         }

@@ -27,6 +27,16 @@ def rope(x, cos, sin):
     return x * cos + turned * sin
 
 
+def attention_of(variant, shape, dtype):
+    """PyTorch's choice of its fused attentions; lse is not asked for."""
+    batch, heads, kv_heads, _, keys, dim = shape
+    if variant == "other":
+        return None
+    k, v = (torch.randn(batch, kv_heads, keys, dim, device="cuda").to(dtype) for _ in range(2))
+    return lambda q: F.scaled_dot_product_attention(
+        q, k, v, is_causal=variant == "causal", enable_gqa=heads != kv_heads)
+
+
 def op_of(name, shape, dtype):
     """A function of x, or None for an op that is not in the list."""
     cols = shape[-1]
@@ -68,8 +78,12 @@ def timed(call, inputs):
     return run(count, WARM_UP)[count // 2]
 
 
-def measure(name, dtype, shape, useful):
-    call = op_of(name, shape, dtype)
+def measure(name, variant, dtype, shape, useful):
+    if name == "attention":
+        call = attention_of(variant, shape, dtype)
+        shape = shape[:2] + (shape[3], shape[5])  # of q
+    else:
+        call = op_of(name, shape, dtype) if variant == "" else None
     if call is None:
         return None
     cache = torch.cuda.get_device_properties(0).L2_cache_size
@@ -91,6 +105,13 @@ def copy_rate():
     return 2 * x.nbytes / timed(y.copy_, [x])
 
 
+def matmul_rate():
+    """Operations per second of a product of two bf16 matrices of 8192 x 8192."""
+    n = 8192
+    a, b = (torch.randn(n, n, device="cuda").to(torch.bfloat16) for _ in range(2))
+    return 2 * n**3 / timed(lambda x: x @ b, [a])
+
+
 def main(path):
     with open(path) as f:
         kernels = json.load(f)["kernels"]
@@ -98,16 +119,17 @@ def main(path):
     for kernel in kernels:
         for row in kernel["bench"]:
             if "bytes" in row:
-                wanted[kernel["op"], kernel["dtype"], row["shape"]] = row["bytes"]
+                key = kernel["op"], row.get("variant", ""), kernel["dtype"], row["shape"]
+                wanted[key] = row["bytes"]
     before, rows = copy_rate(), []
-    for (name, dtype, shape), useful in sorted(wanted.items()):
-        seconds = measure(name, DTYPES[dtype.split("->")[0]], extents(shape), useful)
+    for (name, variant, dtype, shape), useful in sorted(wanted.items()):
+        seconds = measure(name, variant, DTYPES[dtype.split("->")[0]], extents(shape), useful)
         if seconds is not None:
-            rows.append({"op": name, "dtype": dtype, "shape": shape, "seconds": seconds,
+            rows.append({"op": name, "variant": variant, "dtype": dtype, "shape": shape, "seconds": seconds,
                          "rate": useful / seconds})
     copy = max(before, copy_rate())
     json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(),
-               "copy_rate": copy, "rows": rows}, sys.stdout, indent=1)
+               "copy_rate": copy, "bf16_matmul_rate": matmul_rate(), "rows": rows}, sys.stdout, indent=1)
     print()
 
 

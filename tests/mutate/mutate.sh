@@ -75,7 +75,7 @@ compile() { # FILE, relative to the tree
 }
 
 library_sources() {
-    (cd "$tree" && ls base/*.c oracle/*.c gate/*.c kernels/read_file.c)
+    (cd "$tree" && ls base/*.c oracle/*.c gate/*.c kernels/read_file.c kernels/tensors.c)
 }
 
 # Link and run one test; its exit status.
