@@ -372,6 +372,31 @@ static status_t same_width(unsigned *bits, const struct parser *p, const struct 
     return OK;
 }
 
+/* The type of the first register from the current token on, which may follow constants. */
+static status_t first_register_type(enum ptx_type *out, struct parser *p, bool after_constants) {
+    status_t st = OK;
+    const struct lexer lexer = p->lexer;
+    const struct token token = p->token;
+    struct symbol *symbol = NULL;
+    while (after_constants && (p->token.kind == TOK_INT || parse_at(p, "-"))) {
+        bool more;
+        TRY(parse_accept(&more, p, "-"));
+        TRY(parse_advance(p));
+        TRY(parse_accept(&more, p, ","));
+        if (!more)
+            break;
+    }
+    if (p->token.kind == TOK_WORD && !parse_at(p, "_"))
+        TRY(parse_find(&symbol, p, &p->token));
+    if (!symbol || symbol->kind != SYM_REG)
+        return wrong_operand(p, &p->token, "a register");
+    *out = symbol->type;
+    p->lexer = lexer;
+    p->token = token;
+done:
+    return st;
+}
+
 /* {a, b, ...} or a: `count` elements of type t; count 0: as many as make up the type of a mov. */
 static status_t parse_vector(struct operands *o, struct parser *p, enum ptx_type t, unsigned count,
                              bool dest, enum width_rule rule) {
@@ -388,13 +413,8 @@ static status_t parse_vector(struct operands *o, struct parser *p, enum ptx_type
         if (n == MAX_VECTOR)
             return front_fail(ERR_SYNTAX, &p->lexer, &p->token, "vector too long");
         if (braces && count == 0 && n == 0) {
-            /* mov: the first element's register says how wide the parts are. */
-            struct symbol *symbol = NULL;
-            if (p->token.kind == TOK_WORD && !parse_at(p, "_"))
-                TRY(parse_find(&symbol, p, &p->token));
-            if (!symbol || symbol->kind != SYM_REG)
-                return wrong_operand(p, &p->token, "a register");
-            element = symbol->type;
+            /* mov: the first register says how wide the parts are; packing takes constants, too. */
+            TRY(first_register_type(&element, p, !dest));
         }
         TRY(dest ? parse_dest(&opnd, p, element, rule) : parse_source(&opnd, p, element, rule));
         TRY(same_width(&bits, p, &at, &opnd));

@@ -44,11 +44,12 @@ VARIANTS(unpack, )
 
 ALWAYS const struct xinsn *pack(struct warp *w, const struct xinsn *x, bool masked) {
     unsigned each = (unsigned)x->imm;
+    uint64_t ones = each == 64 ? ~(uint64_t)0 : ((uint64_t)1 << each) - 1; /* a constant may be wider */
     FOR_LANES(i, MASK_OF(w, x, masked)) {
         uint64_t word[2] = {0, 0};
         for (unsigned k = 0; k < x->vec; k++) {
             unsigned at = k * each;
-            word[at / 64] |= get_lane(w, x->list[k], each, i) << (at % 64);
+            word[at / 64] |= (get_lane(w, x->list[k], each, i) & ones) << (at % 64);
         }
         set_lane(w, x->d, x->dbits, i, word[0]);
         if (x->dbits > 64)

@@ -129,6 +129,9 @@ static uint64_t moved(const struct row_case *k, const uint64_t in[4]) {
     case 3: return (uint16_t)in[0] | (in[1] & 0xffff) << 16;
     case 4: return in[0] >> 32;
     case 5: return (uint32_t)in[0] >> 16;
+    case 7: return in[0] << 16 & 0xffffffff;
+    case 8: return (in[0] & 0xffff) | 0xffff0000;
+    case 9: return 5 | in[0] << 32;
     default: return in[0] >> 48;
     }
 }
@@ -200,6 +203,9 @@ static const struct row_case cases[] = {
     {PTX_OP_MOV, "mov.b64 %dr, {%w0, %w1};", "d", "dd", moved, 1, 64, 0},
     {PTX_OP_MOV, "mov.b64 %dr, {%h0, %h1, %h2, %h3};", "d", "dddd", moved, 2, 64, 0},
     {PTX_OP_MOV, "mov.b32 %wr, {%h0, %h1};", "w", "dd", moved, 3, 32, 0},
+    {PTX_OP_MOV, "mov.b32 %wr, {0, %h0};", "w", "d", moved, 7, 32, 0},
+    {PTX_OP_MOV, "mov.b32 %wr, {%h0, -1};", "w", "d", moved, 8, 32, 0},
+    {PTX_OP_MOV, "mov.b64 %dr, {5, %w0};", "d", "d", moved, 9, 64, 0},
     {PTX_OP_MOV, "mov.b64 {%w3, %wr}, %d0;", "w", "d", moved, 4, 32, 0},
     {PTX_OP_MOV, "mov.b32 {%h3, %hr}, %w0;", "h", "d", moved, 5, 16, 0},
     {PTX_OP_MOV, "mov.b64 {%h1, %h2, %h3, %hr}, %d0;", "h", "d", moved, 6, 16, 0},
