@@ -99,14 +99,13 @@ done:
 /* Rows of which each takes what the second one adds: not the weights, which all share. */
 static status_t fit_rows(struct case_dims *dims, const struct bench *b, const struct kernel *k) {
     status_t st = OK;
-    size_t bytes, results, more_bytes, more_results;
+    size_t bytes, more_bytes, results;
     if (dims->rows == 0) /* the op has none */
         return OK;
     TRY(sizes_at(&bytes, &results, k, *dims));
     dims->rows = 2;
-    TRY(sizes_at(&more_bytes, &more_results, k, *dims));
-    dims->rows =
-        bench_suite_rows(more_bytes - bytes, more_results - results, device_info(b->dev)->timed);
+    TRY(sizes_at(&more_bytes, &results, k, *dims));
+    dims->rows = bench_suite_rows(more_bytes - bytes, device_info(b->dev)->timed);
 done:
     return st;
 }
