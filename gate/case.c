@@ -7,6 +7,12 @@
 
 #include "gate/npy.h"
 
+/* NaN between the rows: it must not matter. */
+static void poison_padding(const struct tensor *t) {
+    for (size_t i = 0; t->ld && i < tensor_bytes(t) / t->type->size; i++)
+        dtype_store(t->type->dtype, t->data, i, t->type->dtype->nan);
+}
+
 /* At least one byte, so that NULL always means no memory. */
 status_t case_begin(struct test_case *out, const struct kernel *kernel, struct case_dims dims) {
     char shape[SHAPE_SIZE];
@@ -23,6 +29,8 @@ status_t case_begin(struct test_case *out, const struct kernel *kernel, struct c
         TRY(FAIL(ERR_NOMEM, "no memory for a case of %s (%zu bytes)", shape, block.bytes));
     TRY(kernel_inputs(&block, kernel, dims, out->x));
     memcpy(out->in, block.tensors, sizeof out->in);
+    for (size_t i = 0; i < OP_MAX_INPUTS; i++)
+        poison_padding(&out->in[i]);
 done:
     return st;
 }
@@ -59,7 +67,8 @@ bool case_permutes(const struct kernel *kernel) {
     if (!kernel->op->spread || kernel->more_in[1])
         return false;
     struct case_dims dims = {.rows = 1, .cols = 1};
-    return !kernel->detail || (kernel_options(&options, kernel, dims) == OK && !options.causal);
+    return !kernel->detail ||
+           (kernel_options(&options, kernel, dims) == OK && !options.causal && !options.ld);
 }
 
 /* The first input, row by row. */
@@ -75,7 +84,7 @@ static status_t fill_rows(struct test_case *c, const struct fill *fill, uint64_t
     for (size_t row = 0; row < rows; row++) {
         fill->row(bits, c->dtype, row, (struct case_dims){.rows = rows, .cols = cols}, seed);
         for (size_t j = 0; j < cols; j++)
-            dtype_store(c->dtype, x->data, row * cols + j, bits[j]);
+            tensor_set_bits(x, row * cols + j, bits[j]);
     }
     free(bits);
     return OK;
@@ -134,8 +143,7 @@ status_t case_from_npy(struct test_case *out, const char *path, const struct ker
     if (!out->path)
         TRY(FAIL(ERR_NOMEM, "no memory for a path"));
     for (size_t i = 0; i < count * npy.cols; i++)
-        dtype_store(kernel->in, out->in[0].data, i,
-                    npy_datum(&npy, kernel->in, first * npy.cols + i));
+        tensor_set_bits(&out->in[0], i, npy_datum(&npy, kernel->in, first * npy.cols + i));
     const struct op_case c = case_for_op(out, EMPTY_NAN);
     fill_others(out->op, &c, 1);
 done:

@@ -67,14 +67,14 @@ static status_t copy(const struct tensor *to, const struct npy *npy, const char 
         if (npy_misfit(npy, dt))
             return FAIL(ERR_UNSUPPORTED, "%s: %s", path, npy_misfit(npy, dt));
         for (size_t i = 0; i < to->count; i++)
-            dtype_store(dt, to->data, i, npy_datum(npy, dt, i));
+            tensor_set_bits(to, i, npy_datum(npy, dt, i));
         return OK;
     }
     if (npy->type->kind == TENSOR_REAL || npy->type->size > to->type->size)
         return FAIL(ERR_UNSUPPORTED, "%s: %s where the kernel takes %s", path, npy->type->name,
                     to->type->name);
     /* Only read; and data of a file may have any alignment, which tensor_get allows. */
-    const struct tensor from = {npy->type, to->count, (void *)npy->data};
+    const struct tensor from = {.type = npy->type, .count = to->count, .data = (void *)npy->data};
     for (size_t i = 0; i < to->count; i++)
         tensor_set(to, i, tensor_get(&from, i));
     return OK;

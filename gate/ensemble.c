@@ -239,7 +239,13 @@ status_t ensemble_output(struct judgement *out, const struct kernel *kernel,
 }
 
 status_t ensemble_kernel(struct judgement *out, struct kernel_result *result,
-                         struct loaded_kernel *lk, const struct test_case *c,
-                         struct truth *truth) {
+                         struct loaded_kernel *lk, const struct test_case *c, struct truth *truth) {
+    const struct kernel *kernel = loaded_kernel_of(lk);
+    if (!case_permutes(kernel)) {
+        *result = (struct kernel_result){0};
+        *out = judgement_of(VERDICT_SKIP, "ensemble: for a dense matrix alone, not for op %s here",
+                            kernel->op->name);
+        return OK;
+    }
     return judge_run(out, result, lk, c, truth, ensemble_output);
 }

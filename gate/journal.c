@@ -158,12 +158,19 @@ done:
     return st;
 }
 
-void journal_name(char name[static JOURNAL_NAME_SIZE], const struct test_case *c,
-                  const char *line) {
-    char digest[DIGEST_SIZE] = "";
-    if (c->path)
-        data_sha256(digest, c->x, c->dims.rows * c->dims.cols * dtype_size(c->dtype));
-    snprintf(name, JOURNAL_NAME_SIZE, "%s%s%s", digest, c->path ? " " : "", line);
+void journal_name(char name[static JOURNAL_NAME_SIZE], const struct test_case *c, const char *line) {
+    char digest[DIGEST_SIZE] = "", all[OP_MAX_INPUTS * DIGEST_SIZE] = "";
+    bool from_file = c->path || c->line;
+    for (size_t i = 0; from_file && i < OP_MAX_INPUTS; i++) {
+        const struct tensor *t = &c->in[i];
+        if (!t->type)
+            continue;
+        data_sha256(digest, t->data, t->count * t->type->size);
+        strcat(all, digest); /* of 64 digits, into room for 65 each */
+    }
+    if (from_file)
+        text_sha256(digest, all);
+    snprintf(name, JOURNAL_NAME_SIZE, "%s%s%s", digest, from_file ? " " : "", line);
 }
 
 bool journal_find(struct outcome *out, const struct journal *j, const char *key, const char *name) {

@@ -343,7 +343,7 @@ static bool holds_poison(const struct test_case *c) {
         const struct tensor *t = &c->in[k];
         const struct dtype *dt = t->type ? t->type->dtype : NULL;
         for (size_t i = 0; dt && i < t->count; i++)
-            if (dtype_load(dt, t->data, i) == poison_of(dt))
+            if (tensor_bits(t, i) == poison_of(dt))
                 return true;
     }
     return false;
@@ -424,7 +424,7 @@ static uint32_t got_bits(const struct judge *g, size_t row, size_t col) {
     const struct tensor *t = output_of(g, row, col, &element);
     if (t->type->kind != TENSOR_REAL)
         return (uint32_t)(int64_t)tensor_get(t, element);
-    return dtype_load(t->type->dtype, t->data, element);
+    return tensor_bits(t, element);
 }
 
 /* The input is searched only once some output looks like poison. */
@@ -432,7 +432,7 @@ static bool never_written(struct judge *g, const struct dtype *dt, uint32_t bits
     if (bits != poison_of(dt))
         return false;
     if (!g->poison_known)
-        g->poison_is_news = !holds_poison(g->c);
+        g->poison_is_news = g->truth->poison_sure || !holds_poison(g->c);
     g->poison_known = true;
     return g->poison_is_news;
 }
@@ -587,7 +587,7 @@ static status_t judge_quickly(bool *done, struct judge *g, struct judgement *j, 
     if (g->exact || !op_is_matrix(g->kernel->op) || g->truth->first != TIER_F64 ||
         (tier != TIER_F64 && tier != TIER_COUNT))
         return OK;
-    dtype_row(g->got, g->kernel->out, g->y.tensors[0].data, row * g->step, g->step);
+    tensor_row(g->got, &g->y.tensors[0], row * g->step, g->step);
     struct tier_extremes e;
     status_t st = tier_within(&e, g->kernel->op, x, g->got, &g->numerics);
     if (st != OK || !e.within)
@@ -686,6 +686,64 @@ static void add_fault(struct judgement *j, const struct kernel_result *result) {
              fault ? fault->text : "a launch did not complete, without a fault on record");
 }
 
+/* ---- what was never written ------------------------------------------------------------------- */
+
+#define OTHER_FILL 0x5a
+
+static uint32_t other_fill_of(const struct dtype *dt) {
+    return 0x5a5a5a5au & poison_of(dt);
+}
+
+static bool shows_poison(const struct tensor_block *y) {
+    for (size_t k = 0; k < OP_MAX_OUTPUTS; k++) {
+        const struct tensor *t = &y->tensors[k];
+        const struct dtype *dt = t->type ? t->type->dtype : NULL;
+        for (size_t i = 0; dt && i < t->count; i++)
+            if (dtype_load(dt, t->data, i) == poison_of(dt))
+                return true;
+    }
+    return false;
+}
+
+/*
+ * The poison is a NaN that a kernel may also write.  Where one stands, a second run tells, in which
+ * outputs start otherwise: a datum that was written becomes a NaN next to the poison, and what
+ * still holds the poison then was never written.
+ */
+static status_t tell_poison(struct truth *truth, struct loaded_kernel *lk,
+                            const struct test_case *c, const struct tensor_block *layout, void *y) {
+    const struct kernel *kernel = loaded_kernel_of(lk);
+    struct tensor_block first, second;
+    struct kernel_result *result = NULL;
+    void *again = NULL;
+    status_t st = OK;
+    TRY(kernel_outputs(&first, kernel, c->dims, y));
+    if (!shows_poison(&first))
+        goto done;
+    again = calloc(layout->bytes + 1, 1);
+    result = calloc(1, sizeof *result);
+    if (!again || !result)
+        TRY(FAIL(ERR_NOMEM, "no memory for another output of %s", kernel->name));
+    TRY(kernel_outputs(&second, kernel, c->dims, again));
+    const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = again, .output_fill = OTHER_FILL};
+    TRY(kernel_run(result, lk, &io));
+    if (!kernel_result_clean(result))
+        goto done; /* it reads what it should write: what the first run says must do */
+    truth->poison_sure = true;
+    for (size_t k = 0; k < OP_MAX_OUTPUTS; k++) {
+        const struct tensor *t = &first.tensors[k];
+        const struct dtype *dt = t->type ? t->type->dtype : NULL;
+        for (size_t i = 0; dt && i < t->count; i++)
+            if (dtype_load(dt, t->data, i) == poison_of(dt) &&
+                dtype_load(dt, second.tensors[k].data, i) != other_fill_of(dt))
+                dtype_store(dt, t->data, i, poison_of(dt) - 1);
+    }
+done:
+    free(again);
+    free(result);
+    return st;
+}
+
 status_t judge_run(struct judgement *out, struct kernel_result *result, struct loaded_kernel *lk,
                    const struct test_case *c, struct truth *truth, judge_fn *judge) {
     const struct kernel *kernel = loaded_kernel_of(lk);
@@ -705,7 +763,9 @@ status_t judge_run(struct judgement *out, struct kernel_result *result, struct l
     const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = y, .schedule_seed = 0};
     truth->arch = kernel_arch(lk);
     TRY(kernel_run(result, lk, &io));
+    truth->poison_sure = false;
     if (kernel_result_clean(result)) {
+        TRY(tell_poison(truth, lk, c, &layout, y));
         TRY(judge(out, kernel, c, truth, y));
     } else {
         *out = (struct judgement){0};

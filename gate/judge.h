@@ -40,6 +40,7 @@ struct truth {
     unsigned char *tier;    /* enum tier by unit, or TIER_COUNT: not known yet; owned */
     struct op_unit unit;    /* one of them; owned */
     struct audit audit;     /* the caller sets it; none to begin with */
+    bool poison_sure;       /* judge_run has told: an output that holds the poison was never written */
 };
 
 /* Nothing is computed yet.  first = TIER_F64, for the caller to change. */

@@ -16,19 +16,20 @@
 /* Run all launches; what they give is the watch's to see.  false: a launch did not end well. */
 static status_t run_all(bool *completed, struct loaded_kernel *lk, const struct test_case *c) {
     const struct kernel *kernel = loaded_kernel_of(lk);
-    size_t count = c->dims.rows * results_per_row(kernel->op, c->dims);
     struct kernel_result *result = calloc(1, sizeof *result);
-    void *y = calloc(count + 1, dtype_size(kernel->out));
-    const struct kernel_io io = {.dims = c->dims, .x = c->x, .y = y};
+    struct tensor_block outputs;
+    struct kernel_io io = {.dims = c->dims, .x = c->x};
     status_t st = OK;
     *completed = true;
-    if (!result || !y)
+    TRY(kernel_outputs(&outputs, kernel, c->dims, NULL));
+    io.y = calloc(outputs.bytes + 1, 1);
+    if (!result || !io.y)
         TRY(FAIL(ERR_NOMEM, "no memory to run %s again", kernel->name));
     TRY(kernel_run(result, lk, &io));
     for (size_t i = 0; i < result->run_count; i++)
         *completed = *completed && result->runs[i].completed;
 done:
-    free(y);
+    free(io.y);
     free(result);
     return st;
 }

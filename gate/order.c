@@ -97,11 +97,11 @@ static void compare_bits(struct order *o, const struct variant *v) {
             const struct tensor *a = &base.tensors[at.output], *b = &other.tensors[at.output];
             if (!a->type) /* the kernel does without this output */
                 continue;
-            size_t size = a->type->size;
+            size_t size = a->type->size, slot = tensor_slot(a, at.element) * size;
             uint32_t got = 0;
-            bool same = memcmp((const char *)a->data + at.element * size,
-                               (const char *)b->data + at.element * size, size) == 0;
-            memcpy(&got, (const char *)b->data + at.element * size, size < 4 ? size : 4);
+            bool same =
+                memcmp((const char *)a->data + slot, (const char *)b->data + slot, size) == 0;
+            memcpy(&got, (const char *)b->data + slot, size < 4 ? size : 4);
             double value = tensor_get(a, at.element);
             record(o, v, same ? 0 : INFINITY,
                    (struct worst){.known = true,
@@ -285,7 +285,7 @@ static status_t check_neighbours(struct order *o) {
     width = inputs.tensors[0].count / o->units;
     for (size_t i = 0; i < inputs.tensors[0].count; i++)
         if (i / width != kept)
-            dtype_store(o->kernel->in, inputs.tensors[0].data, i, o->kernel->in->nan);
+            tensor_set_bits(&inputs.tensors[0], i, o->kernel->in->nan);
     TRY(run(o, y, &clean, x, o->c->dims, 0, "neighbours of NaN", NULL));
     if (clean)
         compare(o, &(struct variant){.what = "neighbours",

@@ -33,8 +33,8 @@ static void compare(struct judgement *out, const struct kernel *kernel, struct c
         const struct dtype *dt = a->type->dtype;
         uint32_t here, there;
         if (dt) {
-            here = dtype_load(dt, a->data, at.element);
-            there = dtype_load(dt, b->data, at.element);
+            here = tensor_bits(a, at.element);
+            there = tensor_bits(b, at.element);
         } else {
             here = (uint32_t)(int64_t)tensor_get(a, at.element);
             there = (uint32_t)(int64_t)tensor_get(b, at.element);

@@ -13,7 +13,7 @@ static void name_tensors(struct kernel_buffer *out, const struct tensor_block *b
     for (size_t i = 0; i < count; i++) {
         const struct tensor *t = &block->tensors[i];
         if (t->type)
-            out[i] = (struct kernel_buffer){tensors[i].name, t->count * t->type->size, t->type};
+            out[i] = (struct kernel_buffer){tensors[i].name, tensor_bytes(t), t->type};
     }
 }
 

@@ -144,6 +144,11 @@ struct kernel_io {
     const void *x;
     void *y;
     uint64_t schedule_seed;
+    /*
+     * 0: outputs start unwritten, as 0xff.  Else they start as this byte and count as written: what
+     * holds 0xff after a run with 0, and this after a run with it, was never written.
+     */
+    uint8_t output_fill;
 };
 
 #define KERNEL_MAX_LAUNCHES 8

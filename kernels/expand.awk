@@ -3,6 +3,7 @@
 # for @T@, the elements of a 16-byte vector, 4 or 8, for @VEC@, and the exponential that suits the
 # format (kernels/softmax/exp.cuh) for @EXP@ and @FLUSH@.  Of @?A|B@, A is for f32 and B for the other
 # two.  A comment "# @NAME@ = EXPRESSION" names an expression for the entries below it.
+# @H@ is f16 and bf16 only, @D@ 64 and 128; of @causal:TEXT@ the first copy has nothing, the second TEXT.
 
 function expand(text, t,   name, round, choice) {
     for (round = 1; round <= 3; round++) # one may use another
@@ -18,11 +19,33 @@ function expand(text, t,   name, round, choice) {
     gsub(/@FLUSH@/, t == "f32" ? "false" : "true", text)
     return text
 }
+function types(text) {
+    gsub(/@H@/, "@T@", text)
+    return text
+}
+function copies(text,   copy) {
+    if (text ~ /@D@/) {
+        copy = text
+        gsub(/@D@/, "64", copy)
+        gsub(/@D@/, "128", text)
+        return copies(copy) copies(text)
+    }
+    if (text ~ /@causal:/) {
+        copy = text
+        gsub(/@causal:[^@]*@/, "", copy)
+        while (match(text, /@causal:[^@]*@/))
+            text = substr(text, 1, RSTART - 1) substr(text, RSTART + 8, RLENGTH - 9) \
+                   substr(text, RSTART + RLENGTH)
+        return copies(copy) copies(text)
+    }
+    if (text ~ /@H@/)
+        return expand(types(text), "f16") expand(types(text), "bf16")
+    if (text ~ /@T@/)
+        return expand(text, "f32") expand(text, "f16") expand(text, "bf16")
+    return expand(text, "f32")
+}
 function flush_entry() {
-    if (entry !~ /@T@/)
-        printf "%s", expand(entry, "f32")
-    else
-        printf "%s%s%s", expand(entry, "f32"), expand(entry, "f16"), expand(entry, "bf16")
+    printf "%s", copies(entry)
     entry = ""
 }
 /^  - name:/ { flush_entry() }

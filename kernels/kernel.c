@@ -175,11 +175,13 @@ static status_t try_shape(struct understood *u, struct case_dims dims) {
     status_t st = OK;
     size_t bytes;
     struct numerics numerics;
+    struct tensor_block block;
 
     for (size_t i = 0; i < u->detail.launch_count; i++)
         TRY(launch_try(&u->detail.launches[i], dims, u->detail.file, u->detail.index, i));
     for (size_t i = 0; i < u->detail.scratch_count; i++)
         TRY_AT(u, expr_size(&bytes, u->detail.scratch[i], dims), "scratch[%zu].bytes", i);
+    TRY_AT(u, kernel_inputs(&block, &u->kernel, dims, NULL), "options");
     TRY_AT(u, kernel_numerics(&numerics, &u->kernel, dims), "numerics");
 done:
     return st;

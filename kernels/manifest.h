@@ -32,7 +32,7 @@ struct manifest_accepts {
 /* What the op is told about this kernel: struct op_options before its expressions are evaluated. */
 struct manifest_options {
     char *eps, *round_to, *base, *rotary_dim; /* expressions, a dtype; NULL when not written */
-    char *scale, *softcap, *window_left, *window_right, *window_sinks;
+    char *ld, *scale, *softcap, *window_left, *window_right, *window_sinks;
     enum rope_layout layout;
     bool causal, renormalise;
 };

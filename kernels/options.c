@@ -17,6 +17,7 @@ static const struct number {
     {AT(rotary_dim), "rope", "head_dim", false},
     {AT(scale), "attention", "1/sqrt(head_dim)", false},
     {AT(softcap), "attention", NULL, false},
+    {AT(ld), "sum max softmax log_softmax lse softmax_topk layernorm rmsnorm", NULL, false},
     {AT(window_left), "attention", NULL, false},
     {AT(window_right), "attention", NULL, false},
     {AT(window_sinks), "attention", NULL, false},
@@ -132,6 +133,7 @@ status_t kernel_options(struct op_options *out, const struct kernel *kernel,
     TRY(size_of(&out->rotary_dim, d, "rotary_dim", dims, 0));
     TRY(number_of(&out->scale, d, "scale", dims, 0));
     TRY(number_of(&out->softcap, d, "softcap", dims, 0));
+    TRY(size_of(&out->ld, d, "ld", dims, 0));
     TRY(size_of(&out->window_left, d, "window_left", dims, unlimited));
     TRY(size_of(&out->window_right, d, "window_right", dims, unlimited));
     TRY(size_of(&out->window_sinks, d, "window_sinks", dims, 0));

@@ -18,13 +18,10 @@ static void buffers_free(struct buffers *buffers) {
     *buffers = (struct buffers){0};
 }
 
-static size_t tensor_bytes(const struct tensor *t) {
-    return t->count * t->type->size;
-}
-
-/* Poisoned, but for the inputs. */
+/* Poisoned, but for the inputs, and outputs that the caller fills. */
 static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
-                            const struct kernel_io *io, const struct tensor_block *inputs) {
+                            const struct kernel_io *io, const struct tensor_block *inputs,
+                            const struct tensor_block *outputs) {
     status_t st = OK;
     TRY(kernel_buffers(out->what, lk->kernel, io->dims));
     for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
@@ -34,6 +31,9 @@ static status_t buffers_new(struct buffers *out, struct loaded_kernel *lk,
         out->addresses[i] = buffer_address(out->all[i]);
         if (i < BUFFER_OUTPUTS)
             TRY(buffer_write(out->all[i], inputs->tensors[i].data, out->what[i].bytes));
+        else if (i < BUFFER_SCRATCH && io->output_fill)
+            TRY(buffer_write(out->all[i], outputs->tensors[i - BUFFER_OUTPUTS].data,
+                             out->what[i].bytes));
     }
 done:
     return st;
@@ -80,9 +80,26 @@ static status_t check_input(struct dev_run *last, const struct kernel *k,
     return st;
 }
 
+/* What stands between the rows of an output is not the kernel's to write: it is `fill` as before. */
+static void check_padding(struct dev_run *last, const struct kernel *k, const struct tensor *t,
+                          const char *name, uint8_t fill) {
+    const size_t size = t->type->size;
+    for (size_t i = 0; t->ld && i < tensor_bytes(t); i++)
+        if (i / size % t->ld >= t->cols && ((const uint8_t *)t->data)[i] != fill) {
+            add_fault(last, k, FAULT_GUARD, "its padding between rows changed", name);
+            return;
+        }
+}
+
+/* What outputs hold before the first launch. */
+static uint8_t output_fill(const struct kernel_io *io) {
+    return io->output_fill ? io->output_fill : 0xff;
+}
+
 /* After a sequence that completed: what it left outside its outputs, and the outputs. */
 static status_t collect(struct dev_run *last, const struct kernel *k, const struct buffers *buffers,
-                        const struct tensor_block *inputs, const struct tensor_block *outputs) {
+                        const struct tensor_block *inputs, const struct tensor_block *outputs,
+                        uint8_t fill) {
     status_t st = OK;
     TRY(check_guards(last, k, buffers));
     for (size_t i = 0; i < OP_MAX_INPUTS; i++)
@@ -90,8 +107,10 @@ static status_t collect(struct dev_run *last, const struct kernel *k, const stru
             TRY(check_input(last, k, buffers, &inputs->tensors[i], i));
     for (size_t i = 0; i < OP_MAX_OUTPUTS; i++) {
         const struct tensor *t = &outputs->tensors[i];
-        if (t->type)
-            TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
+        if (!t->type)
+            continue;
+        TRY(buffer_read(t->data, buffers->all[BUFFER_OUTPUTS + i], tensor_bytes(t)));
+        check_padding(last, k, t, buffers->what[BUFFER_OUTPUTS + i].name, fill);
     }
 done:
     return st;
@@ -114,8 +133,8 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
     TRY(kernel_outputs(&outputs, k, io->dims, io->y));
     for (size_t i = 0; i < OP_MAX_OUTPUTS; i++)
         if (outputs.tensors[i].type)
-            memset(outputs.tensors[i].data, 0xff, tensor_bytes(&outputs.tensors[i]));
-    TRY(buffers_new(&buffers, lk, io, &inputs));
+            memset(outputs.tensors[i].data, output_fill(io), tensor_bytes(&outputs.tensors[i]));
+    TRY(buffers_new(&buffers, lk, io, &inputs, &outputs));
     TRY(kernel_bind(&bound, lk, io->dims, buffers.addresses));
     for (size_t i = 0; completed && i < bound.launch_count; i++) {
         struct dev_run *run = &result->runs[i];
@@ -126,7 +145,8 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
         completed = run->completed;
     }
     if (completed)
-        TRY(collect(&result->runs[result->run_count - 1], k, &buffers, &inputs, &outputs));
+        TRY(collect(&result->runs[result->run_count - 1], k, &buffers, &inputs, &outputs,
+                    output_fill(io)));
 done:
     bound_kernel_clear(&bound);
     buffers_free(&buffers);

@@ -148,6 +148,7 @@ static const cyaml_schema_field_t options_fields[] = {
     STRING(OPTIONAL, manifest_options, round_to),
     STRING(OPTIONAL, manifest_options, base),
     STRING(OPTIONAL, manifest_options, rotary_dim),
+    STRING(OPTIONAL, manifest_options, ld),
     STRING(OPTIONAL, manifest_options, scale),
     STRING(OPTIONAL, manifest_options, softcap),
     STRING(OPTIONAL, manifest_options, window_left),

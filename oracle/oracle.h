@@ -34,6 +34,7 @@ struct op_options {
     bool windowed; /* attention */
     size_t window_left, window_right, window_sinks;
     bool renormalise; /* softmax_topk */
+    size_t ld;        /* elements from row to row of a matrix of real numbers; 0: dense */
 };
 
 #define OP_MAX_INPUTS 8

@@ -92,13 +92,21 @@ const struct tensor_type *tensor_type_of(const struct dtype *dt) {
     return NULL;
 }
 
+uint32_t tensor_bits(const struct tensor *t, size_t i) {
+    return dtype_load(t->type->dtype, t->data, tensor_slot(t, i));
+}
+
+void tensor_set_bits(const struct tensor *t, size_t i, uint32_t bits) {
+    dtype_store(t->type->dtype, t->data, tensor_slot(t, i), bits);
+}
+
 double tensor_get(const struct tensor *t, size_t i) {
-    const unsigned char *at = (const unsigned char *)t->data + i * t->type->size;
+    const unsigned char *at = (const unsigned char *)t->data + tensor_slot(t, i) * t->type->size;
     int32_t narrow;
     int64_t wide;
     switch (t->type->kind) {
     case TENSOR_REAL:
-        return dtype_to_double(t->type->dtype, dtype_load(t->type->dtype, t->data, i));
+        return dtype_to_double(t->type->dtype, tensor_bits(t, i));
     case TENSOR_FLAG:
         return *at;
     case TENSOR_WHOLE:
@@ -113,7 +121,7 @@ double tensor_get(const struct tensor *t, size_t i) {
 }
 
 void tensor_row(double *out, const struct tensor *t, size_t first, size_t n) {
-    if (t->type->kind == TENSOR_REAL)
+    if (t->type->kind == TENSOR_REAL && !t->ld)
         dtype_row(out, t->type->dtype, t->data, first, n);
     else
         for (size_t i = 0; i < n; i++)
@@ -121,10 +129,10 @@ void tensor_row(double *out, const struct tensor *t, size_t first, size_t n) {
 }
 
 void tensor_set(const struct tensor *t, size_t i, double value) {
-    unsigned char *at = (unsigned char *)t->data + i * t->type->size;
+    unsigned char *at = (unsigned char *)t->data + tensor_slot(t, i) * t->type->size;
     if (t->type->kind == TENSOR_REAL) {
         const struct dtype *dt = t->type->dtype;
-        dtype_store(dt, t->data, i, dtype_from_double(dt, value, ROUND_NEAREST));
+        tensor_set_bits(t, i, dtype_from_double(dt, value, ROUND_NEAREST));
     } else if (t->type->size == 1) {
         *at = (unsigned char)value;
     } else if (t->type->size == sizeof(int32_t)) {

@@ -1,8 +1,8 @@
 /*
  * oracle/tensor.h - a case's dimensions and its named tensors.
  *
- * A tensor is dense and row-major.  Its extents are dimensions of the case, outermost first, or 1
- * for none.
+ * A tensor is row-major, and dense but for a matrix with a leading dimension.  Its extents are
+ * dimensions of the case, outermost first, or 1 for none.
  */
 #ifndef ORACLE_TENSOR_H
 #define ORACLE_TENSOR_H
@@ -66,7 +66,20 @@ struct tensor {
     const struct tensor_type *type;
     size_t count; /* elements */
     void *data;
+    size_t cols, ld; /* rows of cols elements, ld from one to the next; 0: dense */
 };
+
+/* Where element i stands, in elements from data on; and the bytes from data to the tensor's end. */
+static inline size_t tensor_slot(const struct tensor *t, size_t i) {
+    return t->ld ? i / t->cols * t->ld + i % t->cols : i;
+}
+static inline size_t tensor_bytes(const struct tensor *t) {
+    return (t->ld ? t->count / t->cols * t->ld : t->count) * t->type->size;
+}
+
+/* Element i of a tensor of real numbers, as a datum. */
+uint32_t tensor_bits(const struct tensor *t, size_t i);
+void tensor_set_bits(const struct tensor *t, size_t i, uint32_t bits);
 
 /* Element i as an exact value: integers up to 2^53. */
 double tensor_get(const struct tensor *t, size_t i);

@@ -262,6 +262,9 @@ const char *tier_name(enum tier tier) {
 
 status_t tier_enclose(struct enclosure *out, enum tier *tier, const struct op *op,
                       const struct oracle_row *row) {
+    status_t own;
+    if (unit_tier_enclose(&own, out, tier, op, row))
+        return own;
     for (; *tier < TIER_MPFR; ++*tier) {
         bool given;
         status_t st = enclose_by(out, &given, *tier, op, row);
@@ -276,6 +279,8 @@ status_t tier_budgets(double *lo, double *hi, const struct op *op, const struct 
     size_t n = op->result == OP_PER_ROW ? 1 : row->cols, bytes;
     struct enclosure *end = NULL;
     status_t st = OK;
+    if (unit_tier_budgets(&st, lo, hi, op, row, want, numerics))
+        return st;
     if (!size_mul(&bytes, n ? n : 1, sizeof *end) || !(end = malloc(bytes)))
         return FAIL(ERR_NOMEM, "oracle: no memory for a row of %zu", row->cols);
     for (size_t j = 0; j < n; j++)

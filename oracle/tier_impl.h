@@ -4,6 +4,7 @@
 
 #include "oracle/oracle_impl.h"
 #include "oracle/simd_row.h"
+#include "oracle/tier.h"
 
 /* Beyond this a step of the proofs does not hold: hand up. */
 #define TIER_MAX_COLS ((size_t)1 << 30)
@@ -19,5 +20,13 @@ struct shifted {
 /* A row of finite entries and -Inf, not all -Inf.  ERR_NOMEM. */
 MUST_CHECK status_t shifted_init(struct shifted *s, const struct oracle_row *row, double max);
 void shifted_clear(struct shifted *s); /* safe on a zeroed struct, and twice */
+
+/* ---- tier_unit.c: ops whose rows are their own; false: this one is not ------------------------- */
+
+bool unit_tier_enclose(status_t *st, struct enclosure *out, enum tier *tier, const struct op *op,
+                       const struct oracle_row *row);
+bool unit_tier_budgets(status_t *st, double *lo, double *hi, const struct op *op,
+                       const struct oracle_row *row, const struct enclosure *want,
+                       const struct numerics *numerics);
 
 #endif

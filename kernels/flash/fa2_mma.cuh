@@ -297,7 +297,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
     }
 }
 
-/* attention_FORM_{f16,bf16}_hd{64,128}, of q k v o lse heads kv_heads queries keys scale scale_log2 */
+/* attention_FORM_hd{64,128}SUFFIX_{f16,bf16} of q k v o lse heads kv_heads queries keys scale scale_log2 */
 #define FA2_ENTRY(NAME, T, HD, OPTIONS)                                                     \
     extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2)                            \
         NAME(const T *q, const T *k, const T *v, T *o, float *lse, int heads, int kv_heads, \
@@ -305,10 +305,10 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
         attention<T, HD, OPTIONS>(                                                          \
             Args<T>{q, k, v, o, lse, heads, kv_heads, queries, keys, scale, scale_log2});   \
     }
-#define FA2_ENTRIES(FORM, OPTIONS)                                      \
-    FA2_ENTRY(attention_##FORM##_f16_hd64, __half, 64, OPTIONS)         \
-    FA2_ENTRY(attention_##FORM##_f16_hd128, __half, 128, OPTIONS)       \
-    FA2_ENTRY(attention_##FORM##_bf16_hd64, __nv_bfloat16, 64, OPTIONS) \
-    FA2_ENTRY(attention_##FORM##_bf16_hd128, __nv_bfloat16, 128, OPTIONS)
+#define FA2_ENTRIES(FORM, SUFFIX, OPTIONS)                                        \
+    FA2_ENTRY(attention_##FORM##_hd64##SUFFIX##_f16, __half, 64, OPTIONS)         \
+    FA2_ENTRY(attention_##FORM##_hd128##SUFFIX##_f16, __half, 128, OPTIONS)       \
+    FA2_ENTRY(attention_##FORM##_hd64##SUFFIX##_bf16, __nv_bfloat16, 64, OPTIONS) \
+    FA2_ENTRY(attention_##FORM##_hd128##SUFFIX##_bf16, __nv_bfloat16, 128, OPTIONS)
 
 #endif

@@ -288,7 +288,7 @@ attention(const float *__restrict__ q, const float *__restrict__ k, const float 
         attention<HD, CAUSAL>(q, k, v, o, lse, heads, kv_heads, queries, keys, scale, scale_log2); \
     }
 
-ENTRY(attention_fa2_tf32x3_f32_hd64, 64, false)
-ENTRY(attention_fa2_tf32x3_f32_hd64_causal, 64, true)
-ENTRY(attention_fa2_tf32x3_f32_hd128, 128, false)
-ENTRY(attention_fa2_tf32x3_f32_hd128_causal, 128, true)
+ENTRY(attention_fa2_tf32x3_hd64_f32, 64, false)
+ENTRY(attention_fa2_tf32x3_hd64_causal_f32, 64, true)
+ENTRY(attention_fa2_tf32x3_hd128_f32, 128, false)
+ENTRY(attention_fa2_tf32x3_hd128_causal_f32, 128, true)

@@ -134,7 +134,7 @@ macro_tile(const float *__restrict__ q, const float *__restrict__ k, const float
         macro_tile<HD, CAUSAL>(q, k, v, o, lse, Shape{heads, kv_heads, queries, keys}, scale); \
     }
 
-ENTRY(attention_macro_tile_f32_hd64, 64, false)
-ENTRY(attention_macro_tile_f32_hd64_causal, 64, true)
-ENTRY(attention_macro_tile_f32_hd128, 128, false)
-ENTRY(attention_macro_tile_f32_hd128_causal, 128, true)
+ENTRY(attention_macro_tile_hd64_f32, 64, false)
+ENTRY(attention_macro_tile_hd64_causal_f32, 64, true)
+ENTRY(attention_macro_tile_hd128_f32, 128, false)
+ENTRY(attention_macro_tile_hd128_causal_f32, 128, true)

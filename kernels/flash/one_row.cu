@@ -67,7 +67,7 @@ one_row(const float *__restrict__ q, const float *__restrict__ k, const float *_
         one_row<HD, CAUSAL>(q, k, v, o, lse, Shape{heads, kv_heads, queries, keys}, scale);   \
     }
 
-ENTRY(attention_one_row_f32_hd64, 64, false)
-ENTRY(attention_one_row_f32_hd64_causal, 64, true)
-ENTRY(attention_one_row_f32_hd128, 128, false)
-ENTRY(attention_one_row_f32_hd128_causal, 128, true)
+ENTRY(attention_one_row_hd64_f32, 64, false)
+ENTRY(attention_one_row_hd64_causal_f32, 64, true)
+ENTRY(attention_one_row_hd128_f32, 128, false)
+ENTRY(attention_one_row_hd128_causal_f32, 128, true)

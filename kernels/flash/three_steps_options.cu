@@ -14,10 +14,11 @@ static __device__ int used_of(const int *lengths, int batch, int keys) {
 }
 
 /* One thread per entry of S: keys in x, queries in y, heads of all batches in z. */
-extern "C" __global__ void attention_options_scores_f32(
-    const float *q, const float *k, const int *lengths, const float *bias,
-    const unsigned char *mask, const float *slopes, float *s, int heads, int kv_heads, int queries,
-    int keys, int head_dim, int left, int right, int first_keys, float scale, float softcap) {
+extern "C" __global__ void
+attention_options_scores_f32(const float *q, const float *k, const int *lengths, const float *bias,
+                             const unsigned char *mask, const float *slopes, float *s, int heads,
+                             int kv_heads, int queries, int keys, int head_dim, int left, int right,
+                             int first_keys, float scale, float softcap) {
     const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
     const int batch = blockIdx.z / heads, head = blockIdx.z % heads;
     const int kv_head = batch * kv_heads + head / (heads / kv_heads);

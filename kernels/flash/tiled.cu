@@ -76,7 +76,7 @@ tiled(const float *__restrict__ q, const float *__restrict__ k, const float *__r
                           scale);                                                              \
     }
 
-ENTRY(attention_tiled_f32_hd64, 64, false)
-ENTRY(attention_tiled_f32_hd64_causal, 64, true)
-ENTRY(attention_tiled_f32_hd128, 128, false)
-ENTRY(attention_tiled_f32_hd128_causal, 128, true)
+ENTRY(attention_tiled_hd64_f32, 64, false)
+ENTRY(attention_tiled_hd64_causal_f32, 64, true)
+ENTRY(attention_tiled_hd128_f32, 128, false)
+ENTRY(attention_tiled_hd128_causal_f32, 128, true)

@@ -410,6 +410,40 @@ static void poison_is_found(void **state) {
     end(&b);
 }
 
+/* Softmax of a row with NaN: all NaN, here with the poison's bits, or not written where it should be. */
+static bool leaves_one_out;
+
+static void all_ones(float *y, const float *x, struct case_dims d, uint64_t seed,
+                     struct dev_run *run) {
+    (void)x, (void)seed, (void)run;
+    for (size_t i = 0; i < d.rows * d.cols; i++)
+        if (!leaves_one_out || i != 1)
+            memset(&y[i], 0xff, sizeof y[i]);
+}
+
+/* A NaN may have the poison's bits: another run tells who wrote it, whatever the input holds. */
+static void written_poison_is_a_nan(void **state) {
+    (void)state;
+    float x[3] = {1, NAN, 2};
+    for (int poisoned = 0; poisoned < 2; poisoned++)
+        for (int left_out = 0; left_out < 2; left_out++) {
+            struct bench b;
+            struct kernel_result result;
+            if (poisoned)
+                memset(&x[1], 0xff, sizeof x[1]);
+            leaves_one_out = left_out;
+            begin_row(&b, "softmax", all_ones, x, 3);
+            struct loaded_kernel *lk = fake_load(&b.fake);
+            CHECK_OK(judge_kernel(&b.j, &result, lk, &b.c, &b.truth));
+            kernel_unload(lk);
+            CHECK(b.j.verdict == (left_out ? VERDICT_FAIL : VERDICT_PASS), "poisoned %d: %s",
+                  poisoned, b.j.reason);
+            if (left_out)
+                CHECK_CONTAINS(b.j.reason, "element [0][1] was never written");
+            end(&b);
+        }
+}
+
 static status_t twice_the_result(double *budget, const struct oracle_row *row,
                                  const struct enclosure *want, const struct numerics *n) {
     (void)n;
@@ -631,6 +665,7 @@ int main(void) {
         cmocka_unit_test(one_ulp_of_exact_fails),
         cmocka_unit_test(exact_fill_has_no_tolerance),
         cmocka_unit_test(poison_is_found),
+        cmocka_unit_test(written_poison_is_a_nan),
         cmocka_unit_test(vacuous_is_mistrusted),
         cmocka_unit_test(wide_enclosure_is_unsure),
         cmocka_unit_test(odd_budgets),

@@ -467,6 +467,28 @@ static void masked_entries_are_minus_infinity(void **state) {
     case_clear(&c);
 }
 
+/* Rows of 3 that lie 5 apart. */
+static void rows_apart(void **state) {
+    (void)state;
+    float data[10];
+    double row[4];
+    const struct tensor t = {
+        .type = tensor_type_find("f32"), .count = 6, .data = data, .cols = 3, .ld = 5};
+    for (int i = 0; i < 10; i++)
+        data[i] = NAN;
+    assert_int_equal(tensor_bytes(&t), 40);
+    for (size_t i = 0; i < 6; i++)
+        tensor_set(&t, i, (double)i);
+    static const float wanted[10] = {0, 1, 2, NAN, NAN, 3, 4, 5, NAN, NAN};
+    for (size_t i = 0; i < 10; i++)
+        assert_true(isnan(wanted[i]) ? isnan(data[i]) : data[i] == wanted[i]);
+    tensor_row(row, &t, 2, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(row[i] == (double)i + 2 && tensor_get(&t, i + 2) == row[i]);
+    tensor_set_bits(&t, 4, 0x40a00000); /* 5 */
+    assert_true(data[6] == 5 && tensor_bits(&t, 4) == 0x40a00000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_are_kept),
@@ -479,6 +501,7 @@ int main(void) {
         cmocka_unit_test(twins_in_all_outputs),
         cmocka_unit_test(orders_without_permutations),
         cmocka_unit_test(masked_entries_are_minus_infinity),
+        cmocka_unit_test(rows_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

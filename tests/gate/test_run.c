@@ -225,7 +225,8 @@ static void file_cases_by_content(void **state) {
     (void)state;
     float x[6] = {1, 2, 3, 4, 5, 6};
     char a[JOURNAL_NAME_SIZE], b[JOURNAL_NAME_SIZE], path[] = "x.npy";
-    struct test_case c = {.dtype = &dtypes[DT_F32], .dims = {2, 3}, .x = x};
+    struct test_case c = {.dims = {2, 3}, .x = x};
+    c.in[0] = (struct tensor){tensor_type_of(&dtypes[DT_F32]), 6, x};
     journal_name(a, &c, "--fill normal --shape 2x3 --seed 1");
     assert_string_equal(a, "--fill normal --shape 2x3 --seed 1");
     c.path = path;

@@ -441,9 +441,24 @@ static void the_common_path_is_sharp(void **state) {
     CHECK(sharp * 2 > seen, "the lower bound is far from the budget: %zu of %zu", sharp, seen);
 }
 
+/* 1 over 1: nothing rounds, so nothing is off. */
+static void one_entry_is_exact(struct common *c) {
+    struct tier_extremes e;
+    c->x[0] = c->x[1] = -INFINITY;
+    c->x[1] = 3;
+    c->op = op_find("softmax");
+    c->row = (struct oracle_row){.x = c->x, .cols = 2};
+    c->nu = simulated_numerics(&algorithms[0], 2, 1);
+    c->got[0] = 0;
+    c->got[1] = 1;
+    assert_int_equal(tier_within(&e, c->op, &c->row, c->got, &c->nu), OK);
+    assert_true(e.within && e.rho == 0 && e.ulps == 0);
+}
+
 static void nothing_else_is_within(void **state) {
     (void)state;
     static struct common c;
+    one_entry_is_exact(&c);
     static const double wrong[] = {NAN, INFINITY, -INFINITY, 0, 1, -0.25};
     for (size_t j = 0; j < 20; j++)
         c.x[j] = (double)j / 8;

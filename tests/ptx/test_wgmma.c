@@ -305,10 +305,11 @@ static void check_forms(const char *device, unsigned count) {
 /* ---- what a warpgroup may not do ------------------------------------------------------------- */
 
 static const char *const group_kernel =
-    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n"
+    ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k()%s\n{\n"
     ".reg .b32 %%r<6>, %%d<4>;\n.reg .b64 %%x<3>;\n.reg .pred %%p<2>;\n"
     ".shared .align 1024 .b8 s[8192];\nmov.u32 %%r0, %%tid.x;\nmov.u32 %%r1, s;\n"
-    "shr.u32 %%r2, %%r1, 4;\ncvt.u64.u32 %%x0, %%r2;\nshl.b32 %%r3, %%r0, 5;\n"
+    "and.b32 %%r2, %%r1, 0x3ffff;\nshr.u32 %%r2, %%r2, 4;\ncvt.u64.u32 %%x0, %%r2;\n"
+    "shl.b32 %%r3, %%r0, 5;\n"
     "add.u32 %%r4, %%r1, %%r3;\nshr.u32 %%r5, %%r0, 5;\nmov.b32 %%d0, 0;\nmov.b32 %%d1, 0;\n"
     "mov.b32 %%d2, 0;\nmov.b32 %%d3, 0;\n%s\n"
     "wgmma.fence.sync.aligned;\n%s"
@@ -322,18 +323,20 @@ static const char *const group_kernel =
 
 static void group_job(const char *name, const char *before, const char *at, const char *after,
                       unsigned threads, const char *want) {
+    bool cluster = strstr(name, "cluster") != NULL; /* of two blocks */
     static char text[4096];
     struct device *dev = NULL;
     struct dev_image *image = NULL;
     status_t st = OK;
     const struct device_options options = {.shadow = true};
-    size_t size = (size_t)snprintf(text, sizeof text, group_kernel, before, at, after);
+    size_t size = (size_t)snprintf(text, sizeof text, group_kernel,
+                                   cluster ? " .reqnctapercluster 2, 1, 1" : "", before, at, after);
     checks++;
     run = (struct dev_run){0};
     TRY(device_open(&dev, "cpu", &options));
     TRY(device_load(&image, dev, name, text, size));
     struct dev_launch launch = {
-        .image = image, .entry = "k", .grid = {1, 1, 1}, .block = {threads, 1, 1}};
+        .image = image, .entry = "k", .grid = {cluster ? 2 : 1, 1, 1}, .block = {threads, 1, 1}};
     TRY(device_launch(&run, dev, &launch));
 done:
     if (st != OK ||
@@ -351,6 +354,7 @@ done:
 static void test_groups(void) {
     group_job("clean", DESCRIPTOR WRITE MEET, "", "", 128, NULL);
     group_job("two warpgroups", DESCRIPTOR WRITE MEET, "", "", 256, NULL);
+    group_job("each block of a cluster its own", DESCRIPTOR WRITE MEET, "", "", 128, NULL);
     group_job("three warps", DESCRIPTOR WRITE MEET, "", "", 96, "fewer than four warps");
     group_job("one warp goes past", DESCRIPTOR WRITE MEET,
               "setp.eq.u32 %p0, %r5, 2;\n@%p0 bra skip;\n", "", 128,
