@@ -180,7 +180,8 @@ static status_t fill_random(struct bench *b, size_t i, const struct dtype *dt) {
 static void everyday_data(uint8_t *data, const struct kernel *k, struct case_dims dims, size_t i,
                           const struct kernel_buffer *buffer) {
     struct op_case c = {.dims = dims};
-    c.in[i] = (struct tensor){buffer->type, buffer->bytes / buffer->type->size, data};
+    c.in[i] = (struct tensor){
+        .type = buffer->type, .count = buffer->bytes / buffer->type->size, .data = data};
     fill_others(k->op, &c, 0);
 }
 
