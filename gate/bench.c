@@ -99,14 +99,13 @@ done:
 /* Rows of which each takes what the second one adds: not the weights, which all share. */
 static status_t fit_rows(struct case_dims *dims, const struct bench *b, const struct kernel *k) {
     status_t st = OK;
-    size_t bytes, results, more_bytes, more_results;
+    size_t bytes, more_bytes, results;
     if (dims->rows == 0) /* the op has none */
         return OK;
     TRY(sizes_at(&bytes, &results, k, *dims));
     dims->rows = 2;
-    TRY(sizes_at(&more_bytes, &more_results, k, *dims));
-    dims->rows =
-        bench_suite_rows(more_bytes - bytes, more_results - results, device_info(b->dev)->timed);
+    TRY(sizes_at(&more_bytes, &results, k, *dims));
+    dims->rows = bench_suite_rows(more_bytes - bytes, device_info(b->dev)->timed);
 done:
     return st;
 }
@@ -181,7 +180,8 @@ static status_t fill_random(struct bench *b, size_t i, const struct dtype *dt) {
 static void everyday_data(uint8_t *data, const struct kernel *k, struct case_dims dims, size_t i,
                           const struct kernel_buffer *buffer) {
     struct op_case c = {.dims = dims};
-    c.in[i] = (struct tensor){buffer->type, buffer->bytes / buffer->type->size, data};
+    c.in[i] = (struct tensor){
+        .type = buffer->type, .count = buffer->bytes / buffer->type->size, .data = data};
     fill_others(k->op, &c, 0);
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define TIMED_BYTES ((size_t)512 << 20)
-#define COUNTED_RESULTS ((size_t)1 << 16)
+#define COUNTED_BYTES ((size_t)512 << 10)
 
 #define MATRIX(n) \
     { .rows = 1, .cols = (n) }
@@ -57,8 +57,8 @@ bool bench_suite_shape(struct case_dims *out, const struct op *op, size_t i, boo
     return false;
 }
 
-size_t bench_suite_rows(size_t row_bytes, size_t row_results, bool timed) {
-    const size_t wanted = timed ? TIMED_BYTES / row_bytes : COUNTED_RESULTS / row_results;
+size_t bench_suite_rows(size_t row_bytes, bool timed) {
+    const size_t wanted = (timed ? TIMED_BYTES : COUNTED_BYTES) / row_bytes;
     size_t rows = 1;
     while (2 * rows <= wanted + wanted / 2) /* the power of two that is nearest, or nearly */
         rows *= 2;

@@ -12,9 +12,9 @@ bool bench_suite_shape(struct case_dims *out, const struct op *op, size_t i, boo
 
 /*
  * So many rows, a power of two, that a timed run reads and writes about 512 MiB, which is several
- * times any cache, and a counted one gives about 2^16 results.
+ * times any cache, and a counted one about 512 KiB.
  */
-size_t bench_suite_rows(size_t row_bytes, size_t row_results, bool timed);
+size_t bench_suite_rows(size_t row_bytes, bool timed);
 
 /*
  * Floating-point operations of a run, where they and not bytes are what an op is measured by
