@@ -23,6 +23,7 @@ int verb_list(int argc, char **argv);
 int verb_gate(int argc, char **argv);
 int verb_check(int argc, char **argv);
 int verb_bench(int argc, char **argv);
+int verb_exhaust(int argc, char **argv);
 
 /* Print "assay: MESSAGE" for the last failure; the exit code for st. */
 int cli_error(status_t st);

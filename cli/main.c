@@ -13,6 +13,7 @@ static const struct verb {
     {"gate", "check kernels against the oracle, case by case of a suite", verb_gate},
     {"check", "check one kernel on one case, or on a tensor of your own", verb_check},
     {"bench", "time kernels on a GPU, or count their instructions on the CPU", verb_bench},
+    {"exhaust", "check a special function on every input there is", verb_exhaust},
 };
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
@@ -40,7 +41,7 @@ static int run_verb(int argc, char **argv) {
         if (strcmp(argv[1], verbs[i].name) == 0)
             return verbs[i].run(argc - 1, argv + 1);
     return cli_error(FAIL(ERR_USAGE,
-                          "unknown verb '%s': expected list, gate, check or bench "
+                          "unknown verb '%s': expected list, gate, check, bench or exhaust "
                           "(see assay --help)",
                           argv[1]));
 }
@@ -48,7 +49,7 @@ static int run_verb(int argc, char **argv) {
 static int run(int argc, char **argv) {
     if (argc < 2)
         return cli_error(
-            FAIL(ERR_USAGE, "no verb: expected list, gate, check or bench (see assay --help)"));
+            FAIL(ERR_USAGE, "no verb: expected list, gate, check, bench or exhaust (see assay --help)"));
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0 ||
         strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         show_help();

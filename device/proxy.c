@@ -465,8 +465,7 @@ static status_t proxy_set(struct backend *b, uint64_t address, uint8_t byte, siz
         return FAIL(ERR_DEVICE, "cuda: an earlier fault ended this buffer");
     TRY(window_fit(&b->window, 1));
     b->window.bytes[0] = byte;
-    TRY(ask_simply(&reply, b, (struct worker_request){.op = WORKER_SET, .a = address, .b = size},
-                   size));
+    TRY(ask_simply(&reply, b, (struct worker_request){WORKER_SET, address, size, 0}, size));
 done:
     return st;
 }
@@ -481,53 +480,61 @@ static void record_fault(struct dev_run *run, const struct dev_entry *entry, con
     snprintf(f->text, sizeof f->text, "%.100s: %.100s", entry->name, text);
 }
 
-/* As the worker takes it; there is room. */
-static void put_launch(unsigned char *to, const struct dev_entry *entry,
-                       const struct dev_launch *l) {
-    struct worker_launch head = {.dynamic_shared = l->dynamic_shared};
+/* A launch as it stands in the window from *at on; then *at is where it ends. */
+static status_t put_launch(struct backend *b, size_t *at, const struct module *m,
+                           const struct dev_entry *entry, const struct dev_launch *l) {
+    struct worker_launch head = {
+        .id = m->id,
+        .index = (uint64_t)(entry - m->entries),
+        .dynamic_shared = l->dynamic_shared,
+    };
+    size_t end = size_align(*at + sizeof head, WORKER_ARG_ALIGN);
+    for (size_t i = 0; i < entry->param_count; i++)
+        end = size_align(end + entry->params[i].size, WORKER_ARG_ALIGN);
+    status_t st = window_fit(&b->window, end);
+    if (st != OK)
+        return st;
     memcpy(head.grid, l->grid, sizeof head.grid);
     memcpy(head.block, l->block, sizeof head.block);
     memcpy(head.cluster, l->cluster, sizeof head.cluster);
-    memcpy(to, &head, sizeof head);
-    size_t at = size_align(sizeof head, WORKER_ARG_ALIGN);
+    memcpy(b->window.bytes + *at, &head, sizeof head);
+    *at = size_align(*at + sizeof head, WORKER_ARG_ALIGN);
     for (size_t i = 0; i < entry->param_count; i++) {
-        memcpy(to + at, l->args[i], entry->params[i].size);
-        at = size_align(at + entry->params[i].size, WORKER_ARG_ALIGN);
+        memcpy(b->window.bytes + *at, l->args[i], entry->params[i].size);
+        *at = size_align(*at + entry->params[i].size, WORKER_ARG_ALIGN);
     }
+    return OK;
 }
 
-/* The child of today has this image. */
-static status_t ensure_loaded(const struct module *cm) {
+/* A child that has the image. */
+static status_t ready(struct backend *b, const struct module *m) {
     status_t st = OK;
-    struct module *m = (struct module *)(uintptr_t)cm; /* loaded anew, it is the same image */
-    TRY(ensure(m->backend));
-    if (m->generation != m->backend->generation)
-        TRY(load_text(m));
+    if (b->lost)
+        return FAIL(ERR_DEVICE, "cuda: an earlier fault ended the buffers of this launch");
+    TRY(ensure(b));
+    if (m->generation != b->generation) /* loaded anew, it is the same image */
+        TRY(load_text((struct module *)(uintptr_t)m));
 done:
     return st;
 }
 
-static status_t proxy_launch(struct dev_run *run, struct backend *b, const struct module *cm,
+static status_t proxy_launch(struct dev_run *run, struct backend *b, const struct module *m,
                              const struct dev_entry *entry, const struct dev_launch *l) {
     status_t st = OK;
-    struct module *m = (struct module *)(uintptr_t)cm;
-    size_t index = (size_t)(entry - m->entries);
+    unsigned *hangs = &m->hangs[entry - m->entries];
+    size_t at = 0;
     struct worker_reply reply;
     struct loss loss;
-    if (b->lost)
-        return FAIL(ERR_DEVICE, "cuda: an earlier fault ended the buffers of this launch");
-    if (m->hangs[index] == HANGS) {
+    if (*hangs == HANGS) {
         record_fault(run, entry, "not launched again: it has hung too often");
         return OK;
     }
-    TRY(ensure_loaded(m));
-    TRY(window_fit(&b->window, worker_launch_size(entry)));
-    put_launch(b->window.bytes, entry, l);
+    TRY(ready(b, m));
+    TRY(put_launch(b, &at, m, entry, l));
     double seconds = b->launch_seconds + (double)b->bytes / SLOW_BYTES;
-    st = ask(&reply, &loss, b, (struct worker_request){.op = WORKER_LAUNCH, .a = m->id, .b = index},
-             seconds);
+    st = ask(&reply, &loss, b, (struct worker_request){.op = WORKER_LAUNCH}, seconds);
     if (loss.lost) {
-        m->hangs[index] += loss.late;
+        *hangs += loss.late;
         record_fault(run, entry, loss.text);
         return OK;
     }
@@ -543,23 +550,13 @@ static status_t proxy_time(double *seconds, struct backend *b, const struct modu
                            const struct dev_entry *const *entries,
                            const struct dev_launch *launches, size_t count, size_t group) {
     status_t st = OK;
+    size_t at = 0;
     struct worker_reply reply;
     struct loss loss;
-    size_t size = 0, at = 0;
-    if (b->lost)
-        return FAIL(ERR_DEVICE, "cuda: an earlier fault ended the buffers of these launches");
-    for (size_t i = 0; i < count; i++) {
-        TRY(ensure_loaded(modules[i]));
-        size += sizeof(struct worker_timed) + worker_launch_size(entries[i]);
-    }
-    TRY(window_fit(&b->window, size));
-    for (size_t i = 0; i < count; i++) {
-        struct worker_timed which = {modules[i]->id, (uint64_t)(entries[i] - modules[i]->entries)};
-        memcpy(b->window.bytes + at, &which, sizeof which);
-        at += sizeof which;
-        put_launch(b->window.bytes + at, entries[i], &launches[i]);
-        at += worker_launch_size(entries[i]);
-    }
+    for (size_t i = 0; i < count; i++) /* which needs the window for itself */
+        TRY(ready(b, modules[i]));
+    for (size_t i = 0; i < count; i++)
+        TRY(put_launch(b, &at, modules[i], entries[i], &launches[i]));
     TRY(ask(&reply, &loss, b, (struct worker_request){.op = WORKER_TIME, .a = count, .b = group},
             b->launch_seconds + (double)count * (double)b->bytes / SLOW_BYTES));
     memcpy(seconds, b->window.bytes, count / group * sizeof *seconds);

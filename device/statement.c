@@ -172,7 +172,8 @@ void scanner_next(struct statement *out, struct scanner *s) {
 /* ---- pieces ------------------------------------------------------------------------------------- */
 
 bool piece_is(struct piece piece, const char *text) {
-    return piece.size == strlen(text) && memcmp(piece.at, text, piece.size) == 0;
+    size_t n = strlen(text); /* of 0 bytes there may be no pointer to compare */
+    return piece.size == n && (n == 0 || memcmp(piece.at, text, n) == 0);
 }
 
 bool piece_begins(struct piece piece, const char *prefix) {

@@ -73,13 +73,6 @@ bool message_receive(int socket, void *message, size_t size) {
     return true;
 }
 
-size_t worker_launch_size(const struct dev_entry *entry) {
-    size_t size = size_align(sizeof(struct worker_launch), WORKER_ARG_ALIGN);
-    for (size_t i = 0; i < entry->param_count; i++)
-        size = size_align(size + entry->params[i].size, WORKER_ARG_ALIGN);
-    return size;
-}
-
 /* ---- requests ------------------------------------------------------------------------------------ */
 
 struct server {
@@ -151,98 +144,82 @@ done:
     return st;
 }
 
-/* The launch of e that stands at `from`; args has room for its arguments, which stay there. */
-static struct dev_launch take_launch(const void **args, const struct dev_entry *e,
-                                     const unsigned char *from) {
+/* One launch out of the window; its arguments stay there. */
+struct taken {
+    const struct module *m;
+    const struct dev_entry *e;
+    struct dev_launch launch;
+};
+
+/* *at: where it begins in the window, then where it ends.  The caller frees launch.args. */
+static status_t take_launch(struct taken *out, size_t *at, const struct server *s) {
     struct worker_launch head;
-    memcpy(&head, from, sizeof head);
-    size_t at = size_align(sizeof head, WORKER_ARG_ALIGN);
-    for (size_t i = 0; i < e->param_count; i++) {
-        args[i] = from + at;
-        at = size_align(at + e->params[i].size, WORKER_ARG_ALIGN);
+    memcpy(&head, s->window.bytes + *at, sizeof head);
+    *at = size_align(*at + sizeof head, WORKER_ARG_ALIGN);
+    out->m = s->modules[head.id];
+    out->e = s->ops->entry(out->m, head.index);
+    const void **args = calloc(out->e->param_count + 1, sizeof *args);
+    if (!args)
+        return FAIL(ERR_NOMEM, "no memory for a launch");
+    for (size_t i = 0; i < out->e->param_count; i++) {
+        args[i] = s->window.bytes + *at;
+        *at = size_align(*at + out->e->params[i].size, WORKER_ARG_ALIGN);
     }
-    struct dev_launch launch = {
-        .entry = e->name,
+    out->launch = (struct dev_launch){
+        .entry = out->e->name,
         .dynamic_shared = head.dynamic_shared,
         .args = args,
-        .arg_count = e->param_count,
+        .arg_count = out->e->param_count,
     };
-    memcpy(launch.grid, head.grid, sizeof launch.grid);
-    memcpy(launch.block, head.block, sizeof launch.block);
-    memcpy(launch.cluster, head.cluster, sizeof launch.cluster);
-    return launch;
+    memcpy(out->launch.grid, head.grid, sizeof head.grid);
+    memcpy(out->launch.block, head.block, sizeof head.block);
+    memcpy(out->launch.cluster, head.cluster, sizeof head.cluster);
+    return OK;
 }
 
-static status_t serve_launch(struct server *s, uint64_t id, uint64_t index) {
+static status_t serve_launch(struct server *s) {
     status_t st = OK;
-    const struct module *m = s->modules[id];
-    const struct dev_entry *e = s->ops->entry(m, index);
+    size_t at = 0;
+    struct taken t = {0};
     struct dev_run *run = calloc(1, sizeof *run);
-    const void **args = calloc(e->param_count + 1, sizeof *args);
-    if (!run || !args)
+    if (!run)
         TRY(FAIL(ERR_NOMEM, "no memory for a launch"));
-    struct dev_launch launch = take_launch(args, e, s->window.bytes);
-    TRY(s->ops->launch(run, s->backend, m, e, &launch));
+    TRY(take_launch(&t, &at, s));
+    TRY(s->ops->launch(run, s->backend, t.m, t.e, &t.launch));
     TRY(window_fit(&s->window, sizeof *run));
     memcpy(s->window.bytes, run, sizeof *run);
 done:
-    free(args);
+    free((void *)t.launch.args);
     free(run);
     return st;
 }
 
-/* What serve_time unpacks. */
-struct timed_launches {
-    const struct module **modules;
-    const struct dev_entry **entries;
-    struct dev_launch *launches;
-    const void **args;
-    double *seconds;
-};
-
-static status_t take_launches(struct timed_launches *t, const struct server *s, size_t count) {
-    size_t at = 0, arg_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct worker_timed which;
-        memcpy(&which, s->window.bytes + at, sizeof which);
-        t->modules[i] = s->modules[which.id];
-        t->entries[i] = s->ops->entry(t->modules[i], which.index);
-        arg_count += t->entries[i]->param_count;
-        at += sizeof which + worker_launch_size(t->entries[i]);
-    }
-    t->args = calloc(arg_count + 1, sizeof *t->args);
-    if (!t->args)
-        return FAIL(ERR_NOMEM, "no memory for launches");
-    at = arg_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        at += sizeof(struct worker_timed);
-        t->launches[i] = take_launch(t->args + arg_count, t->entries[i], s->window.bytes + at);
-        arg_count += t->entries[i]->param_count;
-        at += worker_launch_size(t->entries[i]);
-    }
-    return OK;
-}
-
 static status_t serve_time(struct server *s, size_t count, size_t group) {
     status_t st = OK;
-    struct timed_launches t = {
-        .modules = calloc(count + 1, sizeof *t.modules),
-        .entries = calloc(count + 1, sizeof *t.entries),
-        .launches = calloc(count + 1, sizeof *t.launches),
-        .seconds = calloc(count + 1, sizeof *t.seconds),
-    };
-    if (!t.modules || !t.entries || !t.launches || !t.seconds)
-        TRY(FAIL(ERR_NOMEM, "no memory for launches"));
-    TRY(take_launches(&t, s, count));
-    TRY(s->ops->time(t.seconds, s->backend, t.modules, t.entries, t.launches, count, group));
-    TRY(window_fit(&s->window, count / group * sizeof *t.seconds));
-    memcpy(s->window.bytes, t.seconds, count / group * sizeof *t.seconds);
+    size_t at = 0, taken = 0;
+    const struct module **modules = calloc(count + 1, sizeof *modules);
+    const struct dev_entry **entries = calloc(count + 1, sizeof *entries);
+    struct dev_launch *launches = calloc(count + 1, sizeof *launches);
+    double *seconds = calloc(count / group + 1, sizeof *seconds);
+    if (!modules || !entries || !launches || !seconds)
+        TRY(FAIL(ERR_NOMEM, "no memory to time %zu launches", count));
+    for (; taken < count; taken++) {
+        struct taken t;
+        TRY(take_launch(&t, &at, s));
+        modules[taken] = t.m;
+        entries[taken] = t.e;
+        launches[taken] = t.launch;
+    }
+    TRY(s->ops->time(seconds, s->backend, modules, entries, launches, count, group));
+    TRY(window_fit(&s->window, count / group * sizeof *seconds));
+    memcpy(s->window.bytes, seconds, count / group * sizeof *seconds);
 done:
-    free(t.modules);
-    free(t.entries);
-    free(t.launches);
-    free(t.args);
-    free(t.seconds);
+    for (size_t i = 0; i < taken; i++)
+        free((void *)launches[i].args);
+    free(seconds);
+    free(launches);
+    free(entries);
+    free(modules);
     return st;
 }
 
@@ -271,7 +248,7 @@ static status_t serve(struct worker_reply *reply, struct server *s,
     case WORKER_SET:
         return s->ops->set(s->backend, q->a, s->window.bytes[0], q->b);
     case WORKER_LAUNCH:
-        return serve_launch(s, q->a, q->b);
+        return serve_launch(s);
     case WORKER_TIME:
         return serve_time(s, q->a, q->b);
     }

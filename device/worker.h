@@ -23,12 +23,11 @@ enum worker_op {
     WORKER_ALLOC,   /* a: bytes; reply: address */
     WORKER_RELEASE, /* a: address */
     WORKER_WRITE,   /* a: address, b: bytes (window) */
+    WORKER_SET,     /* a: address, b: bytes (window: the one byte) */
     WORKER_READ,    /* a: address, b: bytes; reply: the bytes */
-    WORKER_SET,     /* a: address, b: bytes; window: the byte */
-    WORKER_LAUNCH,  /* a: id, b: index of the entry (window: struct worker_launch, arguments);
-                       reply: struct dev_run */
-    WORKER_TIME,    /* a: launches, b: size of a group (window: each launch as struct worker_timed and
-                       what WORKER_LAUNCH has); reply: a double per group */
+    WORKER_LAUNCH,  /* window: a launch as below; reply: struct dev_run */
+    WORKER_TIME,    /* a: launches (window, one after another), b: how many of them are a group;
+                       reply: the seconds of each group */
 };
 
 struct worker_request {
@@ -54,21 +53,15 @@ struct worker_entry {
     bool needs_cluster;
 };
 
-/* The arguments follow, each from a multiple of 16 bytes on. */
+/* A launch: this and the arguments, each from a multiple of 16 bytes on. */
 struct worker_launch {
+    uint64_t id;    /* of the image */
+    uint64_t index; /* of the entry */
     unsigned grid[3], block[3], cluster[3];
     size_t dynamic_shared;
 };
 
-/* The image's id, the entry's index; 16 bytes, as arguments are aligned. */
-struct worker_timed {
-    uint64_t id, index;
-};
-
 #define WORKER_ARG_ALIGN 16
-
-/* Bytes that a launch of this entry takes in the window. */
-size_t worker_launch_size(const struct dev_entry *entry);
 
 /* ---- the window --------------------------------------------------------------------------------- */
 

@@ -232,6 +232,8 @@ static void trust_add(struct trust *t, struct enclosure want, double budget, dou
         return;
     }
     double size = fmax(fmax(fabs(want.lo), fabs(want.hi)), row_scale);
+    if (want.lo <= 0 && want.hi >= 0) /* which only its tier keeps from being exactly 0 */
+        size = row_scale;
     if (size == 0) {
         t->zero_earned |= budget < 1;
         return;

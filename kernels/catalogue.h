@@ -32,10 +32,11 @@ struct kernel {
     const struct tensor_type *more_in[OP_MAX_INPUTS], *more_out[OP_MAX_OUTPUTS];
     enum empty_row empty_row;
     bool deterministic;
-    const char *fault;    /* planted fault: what is wrong with it; NULL for an honest kernel */
-    const char *manifest; /* path it was read from */
-    bool builtin;         /* of this repository: found without naming the manifest */
-    const char *image;    /* path of its PTX */
+    const char *recommended; /* the range of cols for which it is the fastest one measured; or NULL */
+    const char *fault;     /* planted fault: what is wrong with it; NULL for an honest kernel */
+    const char *manifest;  /* path it was read from */
+    bool builtin;          /* of this repository: found without naming the manifest */
+    const char *image;     /* path of its PTX */
     enum kernel_rounding rounding;
     const struct kernel_detail *detail; /* expressions, launches, scratch: catalogue.c's own */
 };

@@ -216,6 +216,9 @@ static status_t compile_numerics(struct understood *u) {
     TRY(compile_number(&u->detail.angle_abs, u, m->angle_abs, "angle_abs"));
     TRY(compile_number(&u->detail.qk_height, u, m->qk.height, "qk.height"));
     TRY(compile_number(&u->detail.pv_height, u, m->pv.height, "pv.height"));
+    TRY(compile_number(&u->detail.qk_run, u, m->qk.run, "qk.run"));
+    TRY(compile_number(&u->detail.pv_run, u, m->pv.run, "pv.run"));
+    TRY(compile_number(&u->detail.parts, u, m->parts, "parts"));
     TRY(compile_number(&u->detail.lazy_threshold, u, m->lazy_threshold, "lazy_threshold"));
     if (m->p_type)
         TRY_AT(u, find_dtype(&u->detail.p_type, m->p_type), "numerics.p_type");
@@ -230,6 +233,22 @@ done:
 static const char *accepts_text(const struct understood *u, enum dim dim) {
     const char *text = manifest_accept(&written(u)->accepts, dim);
     return text ? text : "1..";
+}
+
+/* A range of cols, all of which the kernel accepts. */
+static status_t check_recommended(const struct understood *u) {
+    const enum dim *dims = u->kernel.op->dims;
+    struct range range;
+    size_t i = 0;
+    while (dims[i] != DIM_NONE && dims[i] != DIM_COLS)
+        i++;
+    status_t st = range_parse(&range, u->kernel.recommended);
+    if (st == OK && dims[i] == DIM_NONE)
+        st = FAIL(ERR_SYNTAX, "op %s has no cols", u->kernel.op->name);
+    if (st == OK && (range.lo < u->detail.accepts[i].lo || range.hi > u->detail.accepts[i].hi))
+        st = FAIL(ERR_SYNTAX, "cols = %s: the kernel does not accept all of them",
+                  u->kernel.recommended);
+    return st;
 }
 
 static status_t compile_accepts(struct understood *u) {
@@ -251,6 +270,8 @@ static status_t compile_accepts(struct understood *u) {
         if (!known[d] && manifest_accept(&written(u)->accepts, d))
             TRY_AT(u, FAIL(ERR_SYNTAX, "op %s has no such dimension", u->kernel.op->name),
                    "accepts.%s", dim_name(d));
+    if (u->kernel.recommended)
+        TRY_AT(u, check_recommended(u), "recommended");
 done:
     return st;
 }
@@ -287,6 +308,7 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
         .summary = m->summary ? m->summary : "",
         .empty_row = m->empty_row,
         .deterministic = m->deterministic,
+        .recommended = m->recommended,
         .fault = m->planted_fault,
         .manifest = file->path,
         .detail = &u->detail,
@@ -330,6 +352,9 @@ void kernel_free(struct kernel *kernel) {
     expr_free(d->angle_abs);
     expr_free(d->qk_height);
     expr_free(d->pv_height);
+    expr_free(d->qk_run);
+    expr_free(d->pv_run);
+    expr_free(d->parts);
     expr_free(d->lazy_threshold);
     for (size_t i = 0; i < d->scope.name_count; i++)
         expr_free(d->scope.names[i].value);
@@ -409,6 +434,12 @@ status_t kernel_numerics(struct numerics *out, const struct kernel *kernel, stru
         TRY(expr_number(&out->qk.height, d->qk_height, dims));
     if (d->pv_height)
         TRY(expr_number(&out->pv.height, d->pv_height, dims));
+    if (d->qk_run)
+        TRY(expr_number(&out->qk.run, d->qk_run, dims));
+    if (d->pv_run)
+        TRY(expr_number(&out->pv.run, d->pv_run, dims));
+    if (d->parts)
+        TRY(expr_number(&out->parts, d->parts, dims));
     if (d->lazy_threshold)
         TRY(expr_number(&out->lazy_threshold, d->lazy_threshold, dims));
 done:

@@ -26,7 +26,8 @@ struct kernel_detail {
     struct expr **scratch; /* bytes of each scratch buffer */
     const struct manifest_numerics *numerics;
     struct expr *sum_height, *rescales, *angle_rel, *angle_abs; /* NULL: 0 */
-    struct expr *qk_height, *pv_height, *lazy_threshold;        /* NULL: 0 */
+    struct expr *qk_height, *pv_height, *qk_run, *pv_run;       /* NULL: 0 */
+    struct expr *lazy_threshold, *parts;                        /* NULL: 0 */
     const struct dtype *table, *p_type;
 };
 

@@ -39,7 +39,7 @@ struct manifest_options {
 
 /* A sum of products: struct accumulation before its expressions are evaluated. */
 struct manifest_products {
-    char *height; /* NULL when not written */
+    char *height, *run; /* NULL when not written */
     enum tensor_core tensor_core;
 };
 
@@ -65,7 +65,7 @@ struct manifest_numerics {
     enum tanh_variant tanh;
     enum topk_variant topk;
     struct manifest_products qk, pv;
-    char *p_type, *lazy_threshold; /* NULL when not written */
+    char *p_type, *lazy_threshold, *parts; /* NULL when not written */
     bool sum_rounded, divide_first;
     char *sum_height, *rescales, *angle_rel, *angle_abs, *table; /* NULL when not written */
     bool flush;
@@ -85,6 +85,7 @@ struct manifest_kernel {
     uint32_t launch_count, scratch_count;
     struct manifest_numerics numerics;
     bool deterministic;
+    char *recommended;   /* range of cols; NULL when not written */
     char *planted_fault; /* NULL when not written */
 };
 

@@ -70,6 +70,7 @@ static const cyaml_strval_t tensor_cores[] = {
     {"none", TENSOR_CORE_NONE},
     {"16bit", TENSOR_CORE_16BIT},
     {"tf32", TENSOR_CORE_TF32},
+    {"tf32x3", TENSOR_CORE_TF32X3},
 };
 
 static const cyaml_strval_t topks[] = {
@@ -188,6 +189,7 @@ static const cyaml_schema_value_t scratch_value = {
 
 static const cyaml_schema_field_t products_fields[] = {
     STRING(OPTIONAL, manifest_products, height),
+    STRING(OPTIONAL, manifest_products, run),
     ENUM(manifest_products, tensor_core, tensor_cores),
     CYAML_FIELD_END,
 };
@@ -209,6 +211,7 @@ static const cyaml_schema_field_t numerics_fields[] = {
     CYAML_FIELD_MAPPING("pv", CYAML_FLAG_OPTIONAL, struct manifest_numerics, pv, products_fields),
     STRING(OPTIONAL, manifest_numerics, p_type),
     STRING(OPTIONAL, manifest_numerics, lazy_threshold),
+    STRING(OPTIONAL, manifest_numerics, parts),
     STRING(OPTIONAL, manifest_numerics, sum_height),
     STRING(OPTIONAL, manifest_numerics, rescales),
     STRING(OPTIONAL, manifest_numerics, angle_rel),
@@ -238,6 +241,7 @@ static const cyaml_schema_field_t kernel_fields[] = {
     CYAML_FIELD_MAPPING("numerics", CYAML_FLAG_DEFAULT, struct manifest_kernel, numerics,
                         numerics_fields),
     ENUM(manifest_kernel, deterministic, truths),
+    STRING(OPTIONAL, manifest_kernel, recommended),
     STRING(OPTIONAL, manifest_kernel, planted_fault),
     CYAML_FIELD_END,
 };

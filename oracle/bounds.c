@@ -60,7 +60,7 @@ status_t check_types(const struct numerics *nu) {
 
 static void target(struct accumulation *a, unsigned arch) {
     /* Fasi, Higham, Mikaitis and Pranesh 2021, and MMA-Sim 2025, for what each architecture does. */
-    bool tf32 = a->tensor_core == TENSOR_CORE_TF32;
+    bool tf32 = a->tensor_core != TENSOR_CORE_16BIT;
     if (a->tensor_core == TENSOR_CORE_NONE)
         return;
     if (arch >= 90) {

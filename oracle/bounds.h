@@ -77,16 +77,18 @@ enum tensor_core {
     TENSOR_CORE_NONE,
     TENSOR_CORE_16BIT, /* f16, bf16 */
     TENSOR_CORE_TF32,
+    TENSOR_CORE_TF32X3, /* f32 factors split in two tf32 values, three products of four */
 };
 
 /*
  * A sum of products.  block = 0: products and additions rounded to nearest in acc, `height` of them
  * on the longest chain from a product to the sum (d for d fused multiply-adds).  block > 0: tensor
  * cores, which add `block` products to the accumulator at a time, each term cut to `bits` fraction
- * bits below the largest one and the result cut to f32 (docs/bounds.md#tensor); height unused.
+ * bits below the largest one and the result cut to f32 (docs/bounds.md#tensor).  They start from 0
+ * again after every `run` products (0: never), whose sum is then added as height says.
  */
 struct accumulation {
-    double height;
+    double height, run;
     unsigned block, bits;
     enum tensor_core tensor_core; /* where block and bits are from: see numerics_target */
 };
@@ -117,6 +119,7 @@ struct numerics {
     bool sum_rounded;           /* the sum adds P as rounded to p_type */
     bool divide_first;          /* P is divided by the sum before P V (three steps) */
     double lazy_threshold;      /* rescale only if the maximum rises by more, in log2 units; or 0 */
+    double parts;               /* normalised parts that are joined by their lse; 0: there are none */
 
     enum topk_variant topk;
 };

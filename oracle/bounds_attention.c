@@ -9,6 +9,12 @@
 #include "oracle/attention.h"
 #include "oracle/bounds_impl.h"
 
+/*
+ * x = high + low + left, tf32x3: |x - high| <= 2^-11 |x|, and the core cuts low to 11 bits: left is
+ * 2^-21 |x| at most.  Of a product the two lefts, 2 2^-21 (1 + 2^-11), and low low, 2^-22.
+ */
+#define TF32X3_LEFT_OUT 0x1.48p-20
+
 /* One visible key, or the sink. */
 struct key {
     size_t j;        /* its slot; SIZE_MAX for the sink */
@@ -55,9 +61,15 @@ static double block_error(const struct accumulation *a) {
 }
 
 double accumulation_error(const struct accumulation *a, double n, double blocks) {
+    const double additions = grown(fmin(a->height, n), U32);
     if (a->block == 0)
-        return grown(fmin(a->height, n), U32);
-    return grown(blocks, block_error(a));
+        return additions;
+    if (a->run > 0)
+        blocks = fmin(blocks, ceil(a->run / a->block));
+    if (a->tensor_core != TENSOR_CORE_TF32X3)
+        return compound(grown(blocks, block_error(a)), additions);
+    double cuts = grown(3 * blocks, block_error(a) * (1 + 0x1p-9));
+    return compound(compound(TF32X3_LEFT_OUT, cuts), additions);
 }
 
 /*
@@ -69,6 +81,8 @@ static double accumulation_floor(const struct accumulation *a, double n, double 
     if (a->block == 0)
         return n * 0x1p-149;
     double aligned = dtype_min_normal(dt) * fmax(largest, dtype_min_normal(dt));
+    if (a->tensor_core == TENSOR_CORE_TF32X3) /* a low part below 2^-126 loses 13 bits, too */
+        return 3 * blocks * (block_error(a) * aligned + 0x1p-147) + n * largest * 0x1p-135;
     return blocks * (block_error(a) * aligned + 0x1p-147);
 }
 
@@ -221,7 +235,7 @@ static void bound_weight(struct bound *b, struct key *key) {
     double rescalings = fmin(nu->rescales, above);
     if (lazy)
         rescalings = fmin(rescalings, floor(far / threshold) + 1);
-    double exps = rescalings + 1;
+    double exps = rescalings + 1 + (nu->parts > 0);
     if (!folded && !lazy)
         exps = fmin(exps, above);
     double slope = b->exp.slope;
@@ -230,6 +244,11 @@ static void bound_weight(struct bound *b, struct key *key) {
     double d = slope * (far + 2 * threshold);
     if (folded)
         d += (1 + 3 * slope) * U32 * (fmax(fabs(key->z), fabs(b->top)) + key->error + b->worst);
+    if (nu->parts > 0) { /* the maximum of its part lies between it and the row's */
+        double size = fmax(fabs(key->z), fabs(b->upper)) + key->error + b->worst;
+        d += 6 * U32 * (size + log((double)b->count) + 1);
+        rescalings += nu->parts + 2;
+    }
     if (nu->flush)
         d += 2 * exps * dtype_min_normal(nu->acc);
     key->eta = compound(expm1(key->error + d) * (1 + 0x1p-50), grown(exps, b->exp.ulps * 0x1p-23));

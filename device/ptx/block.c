@@ -192,6 +192,7 @@ static void begin_warp(struct warp *w) {
         if (p->consts[i].shared)
             fill_row(w, p->consts[i].row, p->consts[i].wide,
                      p->consts[i].value + w->block->shared.lo);
+    w->wgmma_trace = 0;
     for (size_t i = 0; i < p->pred_count; i++)
         w->pred[i] = PRED_START;
     w->pred[PRED_TRUE] = ~0u;
@@ -378,6 +379,23 @@ void block_report_deadlock(struct block *b) {
     }
 }
 
+/*
+ * The warps of a warpgroup must have executed the same wgmma instructions; where they did not,
+ * hardware waits for ever or computes anything.
+ */
+static bool warpgroups_agree(struct block *b) {
+    for (unsigned k = 0; k < b->warps; k++) {
+        struct warp *w = &b->warp[k];
+        if (w->wgmma_trace == b->warp[k & ~3u].wgmma_trace)
+            continue;
+        fault_record(w, &w->launch->program->code[0], 0, FAULT_DIVERGENT_BARRIER, 0,
+                     "warp %u executed other wgmma instructions than warp %u of its warpgroup", k,
+                     k & ~3u);
+        return false;
+    }
+    return true;
+}
+
 static bool out_of_budget(struct block *b, struct warp *w) {
     if (b->launch->budget_left)
         return false;
@@ -419,7 +437,7 @@ enum block_end block_run(struct block *b, uint64_t slice) {
             idle &= w->why == LEAVE_YIELD && w->gave_way;
         }
         if (done)
-            return BLOCK_DONE;
+            return warpgroups_agree(b) ? BLOCK_DONE : BLOCK_FAULT;
         if (!progress)
             return used ? BLOCK_MORE : BLOCK_WAITS;
         if (idle) /* whoever could run gave way: what they wait for may be in another block */

@@ -11,13 +11,12 @@
 
 #include "base/size.h"
 #include "device/ptx/exec.h"
+#include "device/ptx/tensor_form.h"
 
 #define DEFAULT_INSN_BUDGET ((uint64_t)1 << 34)
 #define DEFAULT_MEMORY_BUDGET ((uint64_t)4 << 30)
 #define DEFAULT_FAULTS 16
 #define STACK_BUDGET ((uint64_t)64 << 20) /* bytes of saved registers and frames of one launch */
-#define ARCH_FIRST 75u                    /* the targets that the device may be: sm_75 to sm_121 */
-#define ARCH_LAST 121u
 #define MXCSR_DEFAULT 0x1f80   /* round to nearest, keep subnormals, no traps */
 #define TIME_LIMIT 0xf0000000u /* the shadow's clock starts again before it wraps */
 
@@ -61,18 +60,17 @@ static unsigned arch_number(const char *name) {
     return *end || n > 999 ? 0 : (unsigned)n;
 }
 
-static bool arch_known(const char *name) {
-    unsigned number = arch_number(name);
-    return number >= ARCH_FIRST && number <= ARCH_LAST;
+/* "sm_90a": code for this very architecture. */
+static bool is_specific(const char *target) {
+    return target[strlen(target) - 1] == 'a';
 }
 
 static status_t cpu_open(struct backend **out, struct device_info *info, const char *rest,
                          const struct device_options *opt) {
     status_t st = OK;
     const char *arch = *rest ? rest : DEVICE_DEFAULT_ARCH;
-    if (!arch_known(arch))
-        return FAIL(ERR_USAGE, "device 'cpu:%s': a target from sm_%u to sm_%u was expected", rest,
-                    ARCH_FIRST, ARCH_LAST);
+    if (!tensor_arch_known(arch_number(arch)))
+        return FAIL(ERR_USAGE, "device 'cpu:%s': " TENSOR_ARCHS " was expected", rest);
     struct backend *b = calloc(1, sizeof *b);
     if (!b)
         return FAIL(ERR_NOMEM, "no memory for a device");
@@ -305,16 +303,16 @@ static void describe(struct dev_entry *e, struct dev_param *params, const struct
     }
 }
 
-/* PTX runs on its target and on newer ones. */
+/* PTX runs on its target and on newer ones, sm_90a's on sm_90 only. */
 static status_t check_target(const char *target, const struct backend *b, const char *label) {
-    unsigned number = arch_number(target);
-    if (number && number <= arch_number(b->arch))
+    unsigned number = arch_number(target), device = arch_number(b->arch);
+    if (number && (is_specific(target) ? number == device : number <= device))
         return OK;
-    if (arch_known(target))
+    if (tensor_arch_known(number))
         return FAIL(ERR_UNSUPPORTED, "%s: compiled for %s, the device is %s: run it with -d cpu:%s",
                     label, target, b->arch, target);
-    return FAIL(ERR_UNSUPPORTED, "%s: compiled for %s; the emulator knows targets up to sm_%u",
-                label, target, ARCH_LAST);
+    return FAIL(ERR_UNSUPPORTED, "%s: compiled for %s; the emulator is " TENSOR_ARCHS, label,
+                target);
 }
 
 static status_t cpu_load(struct module **out, struct backend *b, const char *label,
@@ -336,7 +334,11 @@ static status_t cpu_load(struct module **out, struct backend *b, const char *lab
         TRY(FAIL(ERR_NOMEM, "%s: no memory for the image", label));
     TRY(place_variables(&m->globals, m, SPACE_GLOBAL, m->ptx->global_bytes));
     TRY(place_variables(&m->constants, m, SPACE_CONST, m->ptx->const_bytes));
-    struct lower_env env = {b->isa, m->globals, m->constants, b->options.shadow};
+    struct lower_env env = {.isa = b->isa,
+                            .arch = arch_number(b->arch),
+                            .global_base = m->globals,
+                            .const_base = m->constants,
+                            .count_events = b->options.shadow};
     struct dev_param *next = m->params;
     for (size_t i = 0; i < m->ptx->func_count; i++) {
         const struct ptx_func *f = &m->ptx->funcs[i];

@@ -69,7 +69,7 @@ struct xinsn {
     uint8_t abits, dbits;        /* register bits of source a and of the destination (16, 32, 64) */
     uint16_t flags;
     uint16_t space; /* enum ptx_space */
-    uint64_t imm;   /* displacement, lookup table, ... */
+    uint64_t imm;   /* displacement, lookup table, struct tensor_model, ... */
     union {
         const struct xinsn *target; /* bra */
         const uint32_t *list;       /* rows of a vector operand */
@@ -155,6 +155,7 @@ struct program {
 
 struct lower_env {
     const struct isa *isa;
+    unsigned arch;                    /* 90 */
     uint64_t global_base, const_base; /* addresses of the module's variables */
     bool count_events;
 };
@@ -237,6 +238,8 @@ bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
 /* Copy n * 16 bytes from source's to x's address of the lane. */
 bool mem_copy_bulk(struct warp *w, const struct xinsn *x, const struct xinsn *source, unsigned lane,
                    uint32_t n);
+/* 16 aligned bytes of shared memory. */
+bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t address, uint8_t out[16]);
 /* The region that holds the generic or global address, or NULL. */
 struct region *mem_find(const struct warp *w, uint64_t address);
 
@@ -354,6 +357,7 @@ struct warp {
     bool gave_way;               /* the last slice ended by nanosleep or a wait that was in vain */
     uint32_t carry;              /* of each lane: CC.CF */
     uint32_t cluster_arrived[2]; /* by parity of the cluster barrier's phase: lanes to wait */
+    uint64_t wgmma_trace;        /* which wgmma instructions it has executed */
     struct warp_shadow *shadow;
     /* calls: by lane, the frame that it is in (0: the entry's) and where its stack memory begins */
     struct frame *frame; /* all of this warp's; NULL until something is called */

@@ -71,7 +71,10 @@ bool token_is(const struct token *t, const char *text);
     MOD(RELU) MOD(SATFINITE) MOD(XORSIGN) MOD(ABS)      \
     MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)                                        \
     MOD(NOFTZ) MOD(BARRED) MOD(FROM_SHARED) MOD(COMPLETE) MOD(MULTICAST) MOD(GROUP) MOD(READ) MOD(NOINC)    \
-    MOD(CC) MOD(SHIFTAMT) MOD(PRMT) MOD(LIMIT)
+    MOD(CC) MOD(SHIFTAMT) MOD(PRMT) MOD(LIMIT) \
+    MOD(MNK) MOD(ROW) MOD(COL)                                                                     \
+    /* no words: the instruction has three types (d, a, b), or four (c too) */                     \
+    MOD(TYPES3) MOD(TYPES4)
 
 enum ptx_mod_kind {
 #define MOD(id) MOD_##id,
@@ -193,7 +196,7 @@ MUST_CHECK status_t parse_tuning(struct parser *p);
 MUST_CHECK status_t parse_table(struct parser *p, const struct token *name);
 /* One instruction, guard included, up to and with its ";". */
 MUST_CHECK status_t parse_insn(struct parser *p);
-#define MAX_OPERANDS 80 /* of one instruction, vectors counted by element */
+#define MAX_OPERANDS 160 /* of one instruction, vectors counted by element */
 
 struct operands {
     struct ptx_operand list[MAX_OPERANDS];

@@ -10,6 +10,7 @@
 
 #include "base/size.h"
 #include "device/ptx/exec.h"
+#include "device/ptx/tensor_form.h"
 
 struct lowering {
     struct program *p;
@@ -262,6 +263,38 @@ done:
     return st;
 }
 
+/* Rows of one matrix of mma or wgmma; x->list begins with the first and goes on to the last. */
+static status_t fragment_operand(struct xinsn *x, struct lowering *lo, const struct ptx_insn *in,
+                                 unsigned g) {
+    const uint32_t *first = g ? x->list : lo->list_next;
+    status_t st = vector_operand(x, lo, in, g);
+    x->list = first;
+    return st;
+}
+
+/* Which arithmetic an mma has here, or that it is not there. */
+static status_t tensor_operation(struct xinsn *x, const struct lowering *lo,
+                                 const struct ptx_insn *in) {
+    const struct ptx_module *m = lo->p->module;
+    struct tensor_model model;
+    const char *reason;
+    _Static_assert(sizeof model <= sizeof x->imm, "imm holds the model");
+    if (in->op != PTX_OP_MMA && !tensor_is_wgmma(in->op))
+        return OK;
+    if (!tensor_form_on(&model, &reason, in, m->target, lo->env->arch))
+        return FAIL(ERR_UNSUPPORTED, "%s:%u: '%s' with these types for %s on sm_%u: %s", m->label,
+                    in->line, ptx_opcodes[in->op].name, m->target, lo->env->arch, reason);
+    memcpy(&x->imm, &model, sizeof model);
+    return OK;
+}
+
+/* They wait for the whole warp. */
+static bool needs_warp(enum ptx_op op) {
+    return op == PTX_OP_LDMATRIX || op == PTX_OP_STMATRIX || op == PTX_OP_MOVMATRIX ||
+           op == PTX_OP_MMA || tensor_is_wgmma(op) || op == PTX_OP_WGMMA_FENCE ||
+           op == PTX_OP_WGMMA_COMMIT || op == PTX_OP_WGMMA_WAIT;
+}
+
 /* Fill the operand fields of x in the order of the pattern. */
 static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_insn *in) {
     status_t st = OK;
@@ -292,6 +325,19 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
             x->d = o->kind == OPND_SINK ? PRED_TRUE + 1 : pred_number(lo, o);
             x->d2 = count > 1 && o[1].kind != OPND_SINK ? pred_number(lo, &o[1]) : PRED_TRUE + 1;
             break;
+        case 'E':
+        case 'F':
+        case 'G':
+        case 'H':
+        case 'R': TRY(fragment_operand(x, lo, in, g)); break;
+        case 'S': /* registers, or a descriptor as source a */
+            if (count > 1)
+                TRY(fragment_operand(x, lo, in, g));
+            else
+                TRY(source_row(&x->a, lo, o));
+            sources = 1;
+            break;
+        case 'Q':
         case 'P':
             if (o->kind == OPND_IMM) { /* a constant predicate */
                 *(preds ? &x->p2 : &x->p) = PRED_TRUE;
@@ -389,8 +435,9 @@ static status_t lower_insn(struct xinsn *x, struct lowering *lo, const struct pt
     TRY(operands(x, lo, in));
     if (needs_rows(in->op))
         x->imm = scratch_rows(lo);
-    if (in->op == PTX_OP_LDMATRIX || in->op == PTX_OP_STMATRIX || in->op == PTX_OP_MOVMATRIX)
+    if (needs_warp(in->op))
         TRY(const_row(&x->e, lo, false, 0xffffffffu)); /* they wait for the whole warp */
+    TRY(tensor_operation(x, lo, in));
     if (!lo->env->isa->binds[in->op](x, in))
         return FAIL(ERR_UNSUPPORTED, "%s:%u: this form of '%s' is not in the emulator", m->label,
                     in->line, ptx_opcodes[in->op].name);

@@ -301,3 +301,17 @@ bool mem_write_rows(struct warp *w, const struct xinsn *x, uint32_t lanes,
         return false;
     return true;
 }
+
+/* A row of a matrix of wgmma, for the whole warp. */
+bool mem_read_shared(struct warp *w, const struct xinsn *x, uint32_t address, uint8_t out[16]) {
+    struct region *r = &w->block->shared;
+    if (!inside(r, address, 16)) {
+        out_of_bounds(w, x, 0, "reads", SPACE_SHARED, address, 16);
+        return false;
+    }
+    if (w->launch->shadow && r->written &&
+        !shadow_access(w, x, 0, r, address, 16, ACCESS_READ, NULL))
+        return false;
+    memcpy(out, r->host + address, 16);
+    return true;
+}

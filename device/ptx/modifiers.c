@@ -117,6 +117,7 @@ static const struct word {
     {".mbarrier::complete_tx::bytes", MOD_COMPLETE, 1},
     {".multicast::cluster", MOD_MULTICAST, 1},
     {".bulk_group", MOD_GROUP, 1},      {".read", MOD_READ, 1},
+    {".row", MOD_ROW, 1},               {".col", MOD_COL, 1},
     /* Caching never changes a value in the emulator's memory, which is one coherent array. */
     {".ca", MOD_CACHE, 1},              {".cg", MOD_CACHE, 1},
     {".cs", MOD_CACHE, 1},              {".lu", MOD_CACHE, 1},
@@ -134,7 +135,30 @@ static const struct word {
 
 #define WORD_COUNT (sizeof words / sizeof *words)
 
+/* ".m64n256k16" */
+static bool shape_word(struct ptx_mods *mods, const struct token *word) {
+    static const char names[] = "mnk";
+    uint16_t *const size[] = {&mods->m, &mods->n, &mods->k};
+    const char *at = word->text + 1, *end = word->text + word->len;
+    uint16_t value[3];
+    for (int i = 0; i < 3; i++) {
+        if (at == end || *at++ != names[i])
+            return false;
+        unsigned v = 0, digits = 0;
+        for (; at < end && *at >= '0' && *at <= '9' && digits < 4; at++, digits++)
+            v = v * 10 + (unsigned)(*at - '0');
+        if (!digits)
+            return false;
+        value[i] = (uint16_t)v;
+    }
+    for (int i = 0; i < 3 && at == end; i++)
+        *size[i] = value[i];
+    return at == end;
+}
+
 bool ptx_mod_known(const struct token *word) {
+    if (shape_word(&(struct ptx_mods){0}, word))
+        return true;
     for (size_t i = 0; i < WORD_COUNT; i++)
         if (token_is(word, words[i].text))
             return true;
@@ -184,12 +208,16 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_VOLATILE: mods->volatile_ = true; break;
     case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE:
     case MOD_CTA: case MOD_FROM: case MOD_SHAPE: case MOD_NOFTZ: case MOD_FROM_SHARED:
-    case MOD_SHIFTAMT: case MOD_COMPLETE: case MOD_GROUP: case MOD_READ: case MOD_KINDS:
+    case MOD_SHIFTAMT: case MOD_COMPLETE: case MOD_GROUP: case MOD_READ: case MOD_MNK: case MOD_ROW: case MOD_COL:
+    case MOD_TYPES3: case MOD_TYPES4: case MOD_KINDS:
         break; /* no effect on what the emulator computes */
     }
 }
 
 uint64_t ptx_mod_apply(struct ptx_mods *mods, const struct token *word, uint64_t allowed) {
+    uint64_t shape = UINT64_C(1) << MOD_MNK;
+    if ((allowed & shape) && shape_word(mods, word))
+        return shape;
     for (size_t i = 0; i < WORD_COUNT; i++) {
         uint64_t bit = UINT64_C(1) << words[i].kind;
         if ((allowed & bit) && token_is(word, words[i].text)) {

@@ -8,6 +8,7 @@
  */
 #include "device/ptx/mufu.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -29,6 +30,18 @@ static const struct row rcp_rows[] = {
 };
 static const struct row rsqrt_rows[] = {
 #define MUFU_RSQRT(a, b, c) {a, b, c},
+#include "device/ptx/mufu_sm90.def"
+};
+static const struct row sin_rows[] = {
+#define MUFU_SIN(a, b, c) {a, b, c},
+#include "device/ptx/mufu_sm90.def"
+};
+static const struct row sqrt_rows[] = {
+#define MUFU_SQRT(a, b, c) {a, b, c},
+#include "device/ptx/mufu_sm90.def"
+};
+static const struct row tanh_rows[] = {
+#define MUFU_TANH(a, b, c) {a, b, c},
 #include "device/ptx/mufu_sm90.def"
 };
 const uint32_t mufu_ex2_a[64] = {
@@ -68,6 +81,21 @@ static uint32_t pack(uint32_t sign, int exponent, uint32_t significand) {
     if (exponent >= 255)
         return sign | INFINITY_BITS;
     return sign | (uint32_t)exponent << 23 | (significand & 0x7fffffu);
+}
+
+/* A fixed-point number with `point` fraction bits, cut to 24 significant bits. */
+static uint32_t pack_fixed(uint32_t sign, uint64_t magnitude, int point) {
+    if (magnitude == 0)
+        return sign;
+    int top = 63 - __builtin_clzll(magnitude);
+    uint64_t significand = top >= 23 ? magnitude >> (top - 23) : magnitude << (23 - top);
+    return pack(sign, top - point + 127, (uint32_t)significand);
+}
+
+/* A 2^shift + B r + scale C r^2 */
+static int64_t interpolate(const struct row *t, int shift, uint32_t r, int scale, uint32_t square) {
+    return (int64_t)t->a * ((int64_t)1 << shift) + (int64_t)t->b * r +
+           scale * (int64_t)t->c * square;
 }
 
 /*
@@ -113,18 +141,25 @@ uint32_t mufu_lg2(uint32_t x) {
         return INFINITY_BITS;
     if (x == 0x3f800000u)
         return 0;
-    const struct row *t = &lg2_rows[(x & 0x7fffffu) >> 17];
-    int64_t r = x & 0x1ffffu;
-    int64_t sum = (int64_t)t->a * 4096 + t->b * r + 2 * (int64_t)t->c * mufu_square((uint32_t)r);
+    uint32_t r = x & 0x1ffffu;
+    int64_t sum = interpolate(&lg2_rows[(x & 0x7fffffu) >> 17], 12, r, 2, mufu_square(r));
     int64_t value = ((sum + 0x7345) >> 2) + ((int64_t)exponent - 127) * ((int64_t)1 << 36);
-    uint32_t sign = value < 0 ? SIGN : 0;
     uint64_t magnitude = value < 0 ? ~(uint64_t)value : (uint64_t)value;
-    if (magnitude == 0)
-        return 0;
-    int top = 63 - __builtin_clzll(magnitude);
-    uint32_t significand =
-        (uint32_t)(top >= 23 ? magnitude >> (top - 23) : magnitude << (23 - top));
-    return pack(sign, top - 36 + 127, significand);
+    return magnitude ? pack_fixed(value < 0 ? SIGN : 0, magnitude, 36) : 0;
+}
+
+/* 1 / 1.fraction with 38 fraction bits, to be cut: 23 bits of fraction, 2^38 = 1. */
+static uint64_t rcp_sum(uint32_t fraction) {
+    uint32_t r = fraction & 0xffffu;
+    return (uint64_t)(interpolate(&rcp_rows[fraction >> 16], 13, r, 1, mufu_square(2 * r)) +
+                      0x47e7);
+}
+
+/* (2^odd 1.fraction)^(-1/2), not for 1: the row is chosen by the exponent's parity and 6 bits. */
+static uint64_t rsqrt_sum(bool odd, uint32_t fraction) {
+    uint32_t r = fraction & 0x1ffffu;
+    const struct row *t = &rsqrt_rows[(odd ? 64 : 0) + (fraction >> 17)];
+    return (uint64_t)(interpolate(t, 14, r, 4, mufu_square(r)) + 0x7fff);
 }
 
 uint32_t mufu_rcp(uint32_t x) {
@@ -136,16 +171,13 @@ uint32_t mufu_rcp(uint32_t x) {
         return sign | INFINITY_BITS;
     if (exponent == 255)
         return sign;
-    const struct row *t = &rcp_rows[(x & 0x7fffffu) >> 16];
-    int64_t r = x & 0xffffu;
-    int64_t sum =
-        (int64_t)t->a * 8192 + t->b * r + (int64_t)t->c * mufu_square((uint32_t)(2 * r)) + 0x47e7;
-    return pack(sign, 253 - (int)exponent, (uint32_t)(sum >> 15));
+    return pack(sign, 253 - (int)exponent, (uint32_t)(rcp_sum(x & 0x7fffffu) >> 15));
 }
 
-/* The row is chosen by the exponent's parity and 6 fraction bits; powers of 4 are exact. */
+/* Powers of 4 are exact. */
 uint32_t mufu_rsqrt(uint32_t x) {
     unsigned exponent = exponent_of(x);
+    uint32_t fraction = x & 0x7fffffu;
     if (is_nan(x))
         return CANONICAL_NAN;
     if (exponent == 0)
@@ -156,15 +188,135 @@ uint32_t mufu_rsqrt(uint32_t x) {
         return 0;
     bool odd = !(exponent & 1); /* the bias is odd */
     int half = ((int)exponent - 127 - odd) / 2;
-    uint32_t significand = 1u << 24;
-    if (odd || (x & 0x7fffffu)) {
-        const struct row *t = &rsqrt_rows[(odd ? 64 : 0) + ((x & 0x7fffffu) >> 17)];
-        int64_t r = x & 0x1ffffu;
-        int64_t sum = (int64_t)t->a * 16384 + t->b * r +
-                      4 * (int64_t)t->c * mufu_square((uint32_t)r) + 0x7fff;
-        significand = (uint32_t)(sum >> 16);
-    }
-    return pack(0, 126 - half, significand);
+    uint64_t significand = odd || fraction ? rsqrt_sum(odd, fraction) >> 16 : 1u << 24;
+    return pack(0, 126 - half, (uint32_t)significand);
+}
+
+uint32_t mufu_sqrt(uint32_t x) {
+    unsigned exponent = exponent_of(x);
+    if (is_nan(x))
+        return CANONICAL_NAN;
+    if (exponent == 0)
+        return x & SIGN;
+    if (x >> 31)
+        return CANONICAL_NAN;
+    if (exponent == 255)
+        return INFINITY_BITS;
+    bool odd = !(exponent & 1);
+    int half = ((int)exponent - 127 - odd) / 2;
+    uint32_t r = x & 0x1ffffu;
+    const struct row *t = &sqrt_rows[(odd ? 64 : 0) + ((x & 0x7fffffu) >> 17)];
+    int64_t sum = interpolate(t, 15, r, 2, mufu_square(r)) + 0x7fff;
+    return pack(0, 127 + half, (uint32_t)(sum >> 17));
+}
+
+/*
+ * The sine of turns / 2^25 of a turn: two bits of quadrant, 23 of fraction.  In odd quadrants the
+ * unit takes the one's complement of the fraction for 1 - fraction.
+ */
+static uint32_t sine(uint32_t sign, uint32_t turns) {
+    if (turns >> 23 & 1)
+        turns ^= 0x7fffffu;
+    uint32_t r = turns & 0x1ffffu;
+    int64_t sum = interpolate(&sin_rows[turns >> 17 & 0x3f], 11, r, 1, mufu_square(r));
+    return pack_fixed(sign ^ (turns >> 24 & 1) << 31, (uint64_t)sum, 37);
+}
+
+/* |x| cut to 25 fraction bits, the whole part dropped. */
+static uint32_t fixed_turns(uint32_t x) {
+    int shift = (int)exponent_of(x) - 127 + 2;
+    uint32_t significand = (x & 0x7fffffu) | 0x800000u;
+    if (exponent_of(x) == 0 || shift < -23 || shift > 24)
+        return 0;
+    return (shift < 0 ? significand >> -shift : significand << shift) & 0x1ffffffu;
+}
+
+/* The unit's own operations: x in turns. */
+static uint32_t sin_turns(uint32_t x) {
+    return exponent_of(x) == 255 ? CANONICAL_NAN : sine(x & SIGN, fixed_turns(x));
+}
+static uint32_t cos_turns(uint32_t x) {
+    return exponent_of(x) == 255 ? CANONICAL_NAN : sine(0, fixed_turns(x) + 0x800000u);
+}
+
+/* x * 0x3e22f983, about x / 2 pi, toward zero; what is subnormal becomes 0. */
+static uint32_t to_turns(uint32_t x) {
+    unsigned exponent = exponent_of(x);
+    if (exponent == 255)
+        return CANONICAL_NAN;
+    if (exponent == 0)
+        return x & SIGN;
+    uint64_t product = (uint64_t)((x & 0x7fffffu) | 0x800000u) * 0xa2f983u;
+    int carry = (int)(product >> 47);
+    return pack(x & SIGN, (int)exponent - 3 + carry, (uint32_t)(product >> (23 + carry)));
+}
+
+uint32_t mufu_sin(uint32_t x) {
+    return sin_turns(to_turns(x));
+}
+uint32_t mufu_cos(uint32_t x) {
+    return cos_turns(to_turns(x));
+}
+
+/*
+ * Below 2^-8 the result is x, from 8 on 1.  In between each binade has 1 to 16 rows, chosen by the
+ * leading fraction bits; the next 17 bits are r, and what is left of x is dropped.
+ */
+uint32_t mufu_tanh(uint32_t x) {
+    static const uint8_t index_bits[] = {0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3};
+    static const uint8_t first_row[] = {0, 1, 2, 3, 5, 7, 11, 15, 19, 27, 43};
+    unsigned exponent = exponent_of(x);
+    if (is_nan(x))
+        return CANONICAL_NAN;
+    if (exponent < 127 - 8)
+        return x;
+    if (exponent >= 127 + 3)
+        return (x & SIGN) | 0x3f800000u;
+    unsigned binade = exponent - (127 - 8), bits = index_bits[binade];
+    uint32_t fraction = x & 0x7fffffu, r = fraction >> (6 - bits) & 0x1ffffu;
+    const struct row *t = &tanh_rows[first_row[binade] + (fraction >> (23 - bits))];
+    return pack_fixed(x & SIGN, (uint64_t)interpolate(t, 15, r, 1, mufu_square(r)), 39);
+}
+
+/* ---- f64: the high word goes in and comes out, on the rows of f32 ---------------------------- */
+
+static bool is_nan_high(uint32_t x) {
+    return (x & ~SIGN) > 0x7ff00000u;
+}
+
+/* significand in [2^20, 2^21], as in pack(). */
+static uint32_t pack_high(uint32_t sign, int exponent, uint32_t significand) {
+    exponent += (int)(significand >> 21);
+    return exponent <= 0 ? sign : sign | (uint32_t)exponent << 20 | (significand & 0xfffffu);
+}
+
+uint32_t mufu_rcp64h(uint32_t x) {
+    unsigned exponent = x >> 20 & 0x7ff;
+    if (is_nan_high(x))
+        return CANONICAL_NAN;
+    if (exponent == 0)
+        return (x & SIGN) | 0x7ff00000u;
+    if (exponent == 0x7ff)
+        return x & SIGN;
+    return pack_high(x & SIGN, 2045 - (int)exponent,
+                     (uint32_t)(rcp_sum((x & 0xfffffu) << 3) >> 18));
+}
+
+uint32_t mufu_rsqrt64h(uint32_t x) {
+    unsigned exponent = x >> 20 & 0x7ff;
+    uint32_t fraction = (x & 0xfffffu) << 3;
+    if (is_nan_high(x))
+        return CANONICAL_NAN;
+    if (exponent == 0)
+        return (x & SIGN) | 0x7ff00000u;
+    if (x >> 31)
+        return CANONICAL_NAN;
+    if (exponent == 0x7ff)
+        return 0;
+    bool odd = !(exponent & 1);
+    int half = ((int)exponent - 1023 - odd) / 2;
+    uint64_t significand = odd || fraction ? rsqrt_sum(odd, fraction) >> 19 : 1u << 21;
+    return pack_high(0, 1022 - half, (uint32_t)significand);
 }
 
 /* ---- the forms without .ftz ------------------------------------------------------------------ */
@@ -202,15 +354,18 @@ uint32_t mufu_lg2_subnormal(uint32_t x) {
 
 /* Scaled at both ends: a subnormal operand up, an operand with a subnormal result down. */
 uint32_t mufu_rcp_subnormal(uint32_t x) {
-    if (is_subnormal(x))
-        return as_bits(as_float(mufu_rcp(as_bits(as_float(x) * 0x1p24f))) * 0x1p24f);
-    if (exponent_of(x) >= 253 && exponent_of(x) < 255)
-        return as_bits(as_float(mufu_rcp(as_bits(as_float(x) * 0x1p-24f))) * 0x1p-24f);
-    return mufu_rcp(x);
+    float scale = is_subnormal(x) ? 0x1p24f : fabsf(as_float(x)) > 0x1p126f ? 0.25f : 1;
+    return as_bits(as_float(mufu_rcp(as_bits(as_float(x) * scale))) * scale);
 }
 
 uint32_t mufu_rsqrt_subnormal(uint32_t x) {
     if (!is_subnormal(x))
         return mufu_rsqrt(x);
     return as_bits(as_float(mufu_rsqrt(as_bits(as_float(x) * 0x1p24f))) * 0x1p12f);
+}
+
+uint32_t mufu_sqrt_subnormal(uint32_t x) {
+    if (!is_subnormal(x))
+        return mufu_sqrt(x);
+    return as_bits(as_float(mufu_sqrt(as_bits(as_float(x) * 0x1p24f))) * 0x1p-12f);
 }

@@ -53,24 +53,37 @@ static bool name_fits(size_t *used, const struct ptx_opcode *row, const struct w
     return true;
 }
 
+/* The types that the row allows after `count` of them. */
+static ptx_types next_types(const struct ptx_opcode *row, unsigned count) {
+    uint64_t four = row->allow >> MOD_TYPES4 & 1, three = row->allow >> MOD_TYPES3 & 1;
+    switch (count) {
+    case 0: return row->types;
+    case 1: return row->types2;
+    case 2: return three || four ? row->types2 : 0;
+    default: return count == 3 && four ? row->types : 0;
+    }
+}
+
 static struct fit fit_row(enum ptx_op op, const struct words *w, size_t used) {
     const struct ptx_opcode *row = &ptx_opcodes[op];
     struct fit fit = {
-        .insn = {.op = op, .type = PTX_NOTYPE, .type2 = PTX_NOTYPE, .mods = {.vec = 1}}};
+        .insn = {.op = op, .type = PTX_NOTYPE, .type2 = PTX_NOTYPE, .type3 = PTX_NOTYPE,
+                 .type4 = PTX_NOTYPE, .mods = {.vec = 1}}};
+    enum ptx_type *const types[PTX_MAX_TYPES + 1] = {&fit.insn.type, &fit.insn.type2,
+                                                     &fit.insn.type3, &fit.insn.type4};
+    unsigned type_count = 0;
     uint64_t seen = 0;
     for (; used < w->count; used++) {
         const struct token *word = &w->word[used];
         fit.accepted = used;
         enum ptx_type t = ptx_type_of(word);
-        ptx_types wanted = fit.insn.type == PTX_NOTYPE    ? row->types
-                           : fit.insn.type2 == PTX_NOTYPE ? row->types2
-                                                          : 0;
+        ptx_types wanted = next_types(row, type_count);
         if (t != PTX_NOTYPE) {
             if (!(wanted >> t & 1)) {
                 fit.problem = wanted ? "type not allowed here" : "one type too many";
                 return fit;
             }
-            *(fit.insn.type == PTX_NOTYPE ? &fit.insn.type : &fit.insn.type2) = t;
+            *types[type_count++] = t;
             continue;
         }
         /* Cache and memory-order words may come several times (.L1::x.L2::y). */
@@ -83,8 +96,8 @@ static struct fit fit_row(enum ptx_op op, const struct words *w, size_t used) {
         seen |= kind;
     }
     fit.accepted = w->count;
-    if ((row->types && fit.insn.type == PTX_NOTYPE) ||
-        (row->types2 && fit.insn.type2 == PTX_NOTYPE))
+    seen |= UINT64_C(1) << MOD_TYPES3 | UINT64_C(1) << MOD_TYPES4; /* types, counted here */
+    if (next_types(row, type_count))
         fit.problem = "a type is missing";
     else if (row->require & ~seen)
         fit.problem = "a modifier is missing";

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "device/ptx/front.h"
+#include "device/ptx/tensor_form.h"
 
-#define MAX_VECTOR 8 /* elements */
+#define MAX_VECTOR 128 /* accumulators of wgmma; elsewhere the instruction says how many */
 
 static status_t wrong_operand(const struct parser *p, const struct token *at, const char *what) {
     return front_fail(ERR_SYNTAX, &p->lexer, at, "expected %s, found '%.*s'", what,
@@ -433,6 +434,19 @@ done:
     return st;
 }
 
+/* The registers of one matrix of mma or wgmma. */
+static status_t parse_fragment(struct operands *o, struct parser *p, const struct ptx_insn *insn,
+                               char letter) {
+    const char *problem = tensor_form_problem(insn);
+    if (problem)
+        return front_fail(ERR_UNSUPPORTED, &p->lexer, &p->token, "%s: %s",
+                          ptx_opcodes[insn->op].name, problem);
+    struct tensor_regs regs = tensor_form_regs(insn);
+    enum ptx_type t = insn->type2 == PTX_F64 ? PTX_F64 : PTX_B32;
+    unsigned count = letter == 'F' || letter == 'S' ? regs.a : letter == 'G' ? regs.b : regs.d;
+    return parse_vector(o, p, t, count, letter == 'E' || letter == 'R', WIDTH_EQUAL);
+}
+
 /* One group of the pattern; see the letters in opcodes.def. */
 static status_t parse_group(struct operands *o, struct parser *p, struct ptx_insn *insn,
                             char letter) {
@@ -509,6 +523,24 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     case 'z':
     case 'Z':
         TRY(parse_number(&opnd, p, letter));
+        break;
+    case 'S':
+        if (!parse_at(p, "{")) {
+            TRY(parse_source(&opnd, p, PTX_B64, WIDTH_EQUAL));
+            break;
+        }
+        return parse_fragment(o, p, insn, letter);
+    case 'E':
+    case 'F':
+    case 'G':
+    case 'H':
+    case 'R':
+        return parse_fragment(o, p, insn, letter);
+    case 'Q':
+        if (p->token.kind == TOK_INT)
+            TRY(parse_number(&opnd, p, 'g'));
+        else
+            TRY(parse_predicate(&opnd, p, true));
         break;
     case 'w':
         return parse_registers(o, p, insn->mods.vec, true);

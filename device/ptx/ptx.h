@@ -29,8 +29,8 @@
     TYPE(S8, "s8", 8) TYPE(S16, "s16", 16) TYPE(S32, "s32", 32) TYPE(S64, "s64", 64)               \
     TYPE(F16, "f16", 16) TYPE(F16X2, "f16x2", 32) TYPE(BF16, "bf16", 16)                           \
     TYPE(BF16X2, "bf16x2", 32) TYPE(F32, "f32", 32) TYPE(F64, "f64", 64)        \
-    TYPE(TF32, "tf32", 32) TYPE(U16X2, "u16x2", 32) TYPE(S16X2, "s16x2", 32)                       \
-    TYPE(F32X2, "f32x2", 64)
+    TYPE(TF32, "tf32", 32) TYPE(E4M3, "e4m3", 8) TYPE(E5M2, "e5m2", 8) TYPE(U16X2, "u16x2", 32) \
+    TYPE(S16X2, "s16x2", 32) TYPE(F32X2, "f32x2", 64)
 
 enum ptx_type {
 #define TYPE(id, name, bits) PTX_##id,
@@ -86,6 +86,7 @@ struct ptx_mods {
     bool ftz, sat, approx, full, nan, to, volatile_, relu, satfinite, xorsign, trans;
     bool noinc, hint, multicast, cc, wrap, abs;
     uint8_t vec; /* 1, 2, 4, 8: elements of ld/st; matrices */
+    uint16_t m, n, k; /* .m16n8k16 */
 };
 
 /* ---- opcodes ----------------------------------------------------------------------------------- */
@@ -188,11 +189,12 @@ struct ptx_formal {
     size_t bytes;
 };
 
-#define PTX_MAX_GROUPS 6
+#define PTX_MAX_GROUPS 8
+#define PTX_MAX_TYPES 4 /* mma: of d, a, b, c */
 
 struct ptx_insn {
     enum ptx_op op;
-    enum ptx_type type, type2;
+    enum ptx_type type, type2, type3, type4; /* the last two: mma, wgmma */
     struct ptx_mods mods;
     uint32_t guard;          /* predicate register of @%p, or PTX_NOREG */
     bool guard_negate;

@@ -32,7 +32,7 @@ char operand_letter(const struct ptx_insn *in, unsigned g) {
 }
 
 bool operand_is_dest(char letter) {
-    return letter && strchr("bcdDeiprtvwxk", letter);
+    return letter && strchr("bcdDeiprtvwxkER", letter);
 }
 
 uint32_t row_bytes(enum ptx_type type) {
@@ -60,13 +60,14 @@ static void touch_registers(struct flow *fl, const struct ptx_insn *in, touch_fn
                             void *context) {
     for (int pass = 0; pass < 2; pass++) /* reads before writes */
         for (unsigned g = 0; g < in->group_count; g++) {
-            bool dest = operand_is_dest(operand_letter(in, g));
-            if (dest != (pass == 1))
+            char letter = operand_letter(in, g);
+            bool dest = operand_is_dest(letter), both = letter == 'R';
+            if (dest != (pass == 1) && !both)
                 continue;
             for (unsigned i = in->first[g]; i < in->first[g + 1]; i++) {
                 const struct ptx_operand *o = &in->opnd[i];
                 if ((o->kind == OPND_REG || o->kind == OPND_MEM) && o->reg != PTX_NOREG)
-                    touch(fl, o->reg, dest && o->kind == OPND_REG, context);
+                    touch(fl, o->reg, pass == 1 && o->kind == OPND_REG, context);
             }
         }
     for (size_t i = 0; in->op == PTX_OP_RET && i < fl->f->ret_count; i++)

@@ -44,6 +44,12 @@ static unsigned source_count(enum ptx_op op) {
     case PTX_OP_LG2_F32:
     case PTX_OP_RCPA_F32:
     case PTX_OP_RSQRT_F32:
+    case PTX_OP_SQRTA_F32:
+    case PTX_OP_SIN_F32:
+    case PTX_OP_COS_F32:
+    case PTX_OP_TANH_F32:
+    case PTX_OP_RCPA_F64:
+    case PTX_OP_RSQRTA_F64:
     case PTX_OP_SQRT_F64:
     case PTX_OP_EX2_F16:
     case PTX_OP_EX2_BF16:
@@ -245,9 +251,9 @@ bool ISA_NAME(count_events)(struct xinsn *x, struct inner *inner) {
     unsigned sources = source_count(x->insn->op);
     if (!sources)
         return false;
-    *inner = (struct inner){x->full, x->masked, (uint8_t)sources,
-                            x->insn->mods.ftz &&
-                                x->insn->type2 == PTX_NOTYPE}; /* a cvt's is not counted */
+    const bool ftz = x->insn->mods.ftz && x->insn->type2 == PTX_NOTYPE && /* a cvt's is not counted */
+                     ptx_type_bits(x->insn->type) <= 32;              /* f64's is always on */
+    *inner = (struct inner){x->full, x->masked, (uint8_t)sources, ftz};
     x->inner = inner;
     x->full = count_full;
     x->masked = count_masked;

@@ -567,33 +567,6 @@ DECLARE_BIND(ex2_f32) {
     return in->mods.ftz ? USE(x, ex2_ftz) : USE(x, ex2_all);
 }
 
-/* The rarer functions go lane by lane through mufu.c. */
-#define MUFU_LANES(name, function)                                                        \
-    ALWAYS const struct xinsn *name(struct warp *w, const struct xinsn *x, bool masked) { \
-        const u32a *a = row32(w, x->a);                                                   \
-        u32a *d = row32(w, x->d);                                                         \
-        FOR_LANES(i, MASK_OF(w, x, masked))                                               \
-        d[i] = function(a[i]);                                                            \
-        return x + 1;                                                                     \
-    }                                                                                     \
-    VARIANTS(name, )
-MUFU_LANES(lg2_ftz, mufu_lg2)
-MUFU_LANES(lg2_all, mufu_lg2_subnormal)
-MUFU_LANES(rcp_ftz, mufu_rcp)
-MUFU_LANES(rcp_all, mufu_rcp_subnormal)
-MUFU_LANES(rsqrt_ftz, mufu_rsqrt)
-MUFU_LANES(rsqrt_all, mufu_rsqrt_subnormal)
-
-DECLARE_BIND(lg2_f32) {
-    return in->mods.ftz ? USE(x, lg2_ftz) : USE(x, lg2_all);
-}
-DECLARE_BIND(rcp_approx_f32) {
-    return in->mods.ftz ? USE(x, rcp_ftz) : USE(x, rcp_all);
-}
-DECLARE_BIND(rsqrt_f32) {
-    return in->mods.ftz ? USE(x, rsqrt_ftz) : USE(x, rsqrt_all);
-}
-
 /* ---- class tests ----------------------------------------------------------------------------- */
 
 /* PTX ISA 9.7.3.1: testp.  Zeros count as normal. */

@@ -5,7 +5,7 @@
 for help in --help -h '-?' help; do
     run 0 "$help"
     has out '^Usage: assay VERB'
-    for verb in list gate check bench; do
+    for verb in list gate check bench exhaust; do
         has out "^  $verb "
     done
     has out 'Exit codes: 0 passed, 1 a check failed, 2 bad usage or bad input, 3 could not run'
@@ -18,6 +18,8 @@ for verb in list gate check bench; do
     has out "^Usage: assay $verb "
     has out '--manifest=FILE'
 done
+run 0 exhaust --help
+has out '^Usage: assay exhaust '
 
 refused 2 'no verb'
 refused 2 "unknown verb 'gat'" gat

@@ -81,6 +81,8 @@ library_sources() {
 # Link and run one test; its exit status.
 run_test() {
     case $1 in
+    test_gate_exhaust) main=tests/gate/test_exhaust.c # has devices of its own
+                       with="device/ptx/mufu.c device/ptx/mufu_half.c" ;;
     test_gate_*) main=tests/gate/test_${1#test_gate_}.c
                  with="tests/gate/fake.c tests/oracle/gpu_exp.c" ;;
     *) main=tests/oracle/$1.c
@@ -94,6 +96,8 @@ run_test() {
     done
     for f in $(library_sources); do
         case $1$f in
+        test_gate_exhaustgate/exhaust*) objects="$objects $(object_of "$f")" ;;
+        test_gate_exhaustgate/* | test_*gate/exhaust*) ;;
         test_gate_* | test_*base/* | test_*oracle/*) objects="$objects $(object_of "$f")" ;;
         esac
     done

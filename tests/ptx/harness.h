@@ -47,6 +47,8 @@ void job_fault(const char *name, const struct job *j, enum dev_fault_kind kind);
     check_eq((unsigned long long)(got), (unsigned long long)(want), name, __FILE__, __LINE__)
 void check_eq(unsigned long long got, unsigned long long want, const char *name, const char *file,
               int line);
+/* A test's own kernel, which it runs and looks at: its instructions count as run. */
+void harness_note(const char *text, size_t size);
 /* Each row that elsewhere.h leaves to this test was in the body of a job that ran as expected. */
 void check_elsewhere(enum elsewhere_test test);
 int report(void); /* prints the count; the exit code */

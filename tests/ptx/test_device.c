@@ -15,7 +15,12 @@ static const char *const text =
 static void test_open(void) {
     struct device *dev;
     CHECK_EQ(device_open(&dev, "gpu", NULL), ERR_USAGE, "unknown device");
-    CHECK_EQ(device_open(&dev, "cpu:sm_12", NULL), ERR_USAGE, "unknown target");
+    static const char *const strange[] = {"cpu:sm_12", "cpu:sm_87", "cpu:sm_91", "cpu:sm_90x"};
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(device_open(&dev, strange[i], NULL), ERR_USAGE, strange[i]);
+    CHECK_EQ(strcmp(status_message(), "device 'cpu:sm_90x': sm_75, sm_80, sm_86, sm_89, sm_90, "
+                                      "sm_100 or sm_120 was expected"),
+             0, status_message());
     CHECK_EQ(device_open(&dev, "cpu:", NULL), OK, "default target");
     CHECK_EQ(strcmp(device_info(dev)->arch, DEVICE_DEFAULT_ARCH), 0, "default target");
     device_close(dev);
@@ -35,7 +40,9 @@ static void test_open(void) {
         char newer[128], want[128];
         snprintf(newer, sizeof newer, ".version 8.0\n.target %s\n.entry k() { ret; }\n",
                  unknown[i]);
-        snprintf(want, sizeof want, "t: compiled for %s; the emulator knows targets up to sm_121",
+        snprintf(want, sizeof want, 
+                 "t: compiled for %s; the emulator is sm_75, sm_80, sm_86, sm_89, sm_90, sm_100 or "
+                 "sm_120",
                  unknown[i]);
         CHECK_EQ(device_load(&image, dev, "t", newer, strlen(newer)), ERR_UNSUPPORTED, unknown[i]);
         CHECK_EQ(strcmp(status_message(), want), 0, status_message());

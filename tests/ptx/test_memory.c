@@ -318,6 +318,54 @@ static void test_matrices(void) {
     }
 }
 
+/* What .trans loads and stores again is what was there. */
+static void test_matrices_transposed(void) {
+    struct job j = {
+        .threads = 32,
+        .in = ramp,
+        .in_words = 1024,
+        .shadow = true,
+        .declare = ".shared .align 16 .b8 s[1536];",
+        .body = "mul.wide.u32 %d3, %r1, 16;\nadd.u64 %d4, %d1, %d3;\nmov.u32 %r4, s;\n"
+                "shl.b32 %r5, %r1, 4;\nadd.u32 %r6, %r4, %r5;\n"
+                "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%d4];\n"
+                "st.shared.v4.u32 [%r6], {%r10, %r11, %r12, %r13};\nbar.sync 0;\n"
+                "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r10, %r11, %r12, %r13}, [%r6];\n"
+                "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r14}, [%r6+128];\n"
+                "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r15, %r16}, [%r6+256];\n"
+                "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%r6+512], {%r10, %r11, %r12, %r13};\n"
+                "stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r6+1024], {%r14};\n"
+                "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r6+1152], {%r15, %r16};\n"
+                "bar.sync 0;\nld.shared.v4.u32 {%r18, %r19, %r20, %r21}, [%r6+512];\n"
+                "min.u32 %r8, %r1, 23;\nshl.b32 %r8, %r8, 4;\nadd.u32 %r8, %r8, %r4;\n"
+                "ld.shared.v4.u32 {%r22, %r23, %r24, %r25}, [%r8+1024];\n"
+                "mul.wide.u32 %d3, %r1, 64;\nadd.u64 %d5, %d0, %d3;\n"
+                "st.global.v4.u32 [%d5], {%r10, %r11, %r12, %r13};\n"
+                "st.global.v4.u32 [%d5+16], {%r14, %r15, %r16, %r16};\n"
+                "st.global.v4.u32 [%d5+32], {%r18, %r19, %r20, %r21};\n"
+                "st.global.v4.u32 [%d5+48], {%r22, %r23, %r24, %r25};\n"};
+    job_clean("ldmatrix.trans, stmatrix.trans", &j);
+    for (unsigned t = 0; t < 32; t++) {
+        uint32_t want[16] = {0};
+        for (unsigned e = 0; e < 2; e++) {
+            unsigned r = t / 4, c = t % 4 * 2 + e, shift = 16 * e;
+            for (unsigned k = 0; k < 4; k++)
+                want[k] |= (uint32_t)ramp_half(8 * k + c, r) << shift;
+            want[4] |= (uint32_t)ramp_half(8 + c, r) << shift;
+            want[5] |= (uint32_t)ramp_half(16 + r, c) << shift;
+            want[6] |= (uint32_t)ramp_half(24 + r, c) << shift;
+        }
+        want[7] = want[6];
+        unsigned from = 8 + (t < 23 ? t : 23); /* matrices 1, 2, 3 */
+        for (unsigned i = 0; i < 8; i++) {
+            want[8 + i / 2] |= (uint32_t)ramp_half(t, i) << 16 * (i % 2);
+            want[12 + i / 2] |= (uint32_t)ramp_half(from, i) << 16 * (i % 2);
+        }
+        for (unsigned i = 0; i < 16; i++)
+            CHECK_EQ(out[t * 16 + i], want[i], "transposed matrices");
+    }
+}
+
 static void test_cache_policy(void) {
     struct job j = {
         .threads = 32,
@@ -338,6 +386,7 @@ static void test_cache_policy(void) {
 static void test_results(void) {
     test_cp_async();
     test_matrices();
+    test_matrices_transposed();
     test_cache_policy();
     test_widths();
     test_vectors();
