@@ -7,7 +7,7 @@
 #include "oracle/tier_attention.h"
 #include "oracle/tier_impl.h"
 #include "oracle/tier_norm.h"
-#include "oracle/tier_topk.h"
+#include "oracle/topk.h"
 
 typedef status_t climb_fn(struct enclosure *out, enum tier *tier, const struct oracle_row *row);
 

@@ -191,8 +191,8 @@ static void attention_make(struct attention *a, size_t queries, size_t keys, siz
                               .divide = DIVIDE_IEEE,
                               .log = LOG_LOGF,
                               .sum_height = ceil((double)keys / LANES) + 5,
-                              .qk = {(double)dim, 0, 0},
-                              .pv = {(double)keys, 0, 0}};
+                              .qk = {.height = (double)dim},
+                              .pv = {.height = (double)keys}};
     a->data = new_floats(n + 2 * m + keys);
     a->values = calloc(n + 2 * m, sizeof *a->values);
     a->o = calloc(n, sizeof *a->o);

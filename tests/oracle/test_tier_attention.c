@@ -174,7 +174,8 @@ static void special_rows_are_those_of_mpfr(void **state) {
 }
 
 static struct numerics draw_numerics(struct rng *rng, const struct samples *s) {
-    static const struct accumulation cores[] = {{0, 8, 25}, {0, 16, 25}, {0, 4, 24}};
+    static const struct accumulation cores[] = {
+        {.block = 8, .bits = 25}, {.block = 16, .bits = 25}, {.block = 4, .bits = 24}};
     const struct attention_row *row = s->row;
     struct numerics nu = {.in = &dtypes[DT_F32],
                           .acc = &dtypes[DT_F32],
@@ -185,8 +186,8 @@ static struct numerics draw_numerics(struct rng *rng, const struct samples *s) {
                           .flush = rng_below(rng, 2),
                           .log = rng_below(rng, 2) ? LOG_LOGF : LOG_FAST,
                           .tanh = rng_below(rng, 2) ? TANH_TANHF : TANH_FAST,
-                          .qk = {1 + (double)rng_below(rng, row->head_dim), 0, 0},
-                          .pv = {1 + (double)rng_below(rng, row->keys), 0, 0},
+                          .qk = {.height = 1 + (double)rng_below(rng, row->head_dim)},
+                          .pv = {.height = 1 + (double)rng_below(rng, row->keys)},
                           .rescale = RESCALE_ONLINE};
     if (rng_below(rng, 2))
         nu.qk = nu.pv = cores[rng_below(rng, 3)];

@@ -97,9 +97,9 @@ static void make_attention(struct row *r, size_t number, struct rng *rng) {
     r->nu.tanh = TANH_TANHF;
     r->nu.rescales = (double)rng_below(rng, 5);
     r->nu.sum_height = (double)(1 + rng_below(rng, keys));
-    r->nu.qk =
-        number % 2 ? (struct accumulation){0, 8, 25} : (struct accumulation){(double)dim, 0, 0};
-    r->nu.pv = number % 2 ? r->nu.qk : (struct accumulation){(double)keys, 0, 0};
+    r->nu.qk = number % 2 ? (struct accumulation){.block = 8, .bits = 25}
+                          : (struct accumulation){.height = (double)dim};
+    r->nu.pv = number % 2 ? r->nu.qk : (struct accumulation){.height = (double)keys};
     r->nu.p_type = number % 3 ? NULL : &dtypes[DT_BF16];
     for (size_t i = 0; i < dim; i++)
         r->x[i] = gauss(rng) * (number % 7 == 0 ? 20 : 1);
