@@ -195,7 +195,9 @@ EXPORT int cuFuncGetParamInfo(void *function, size_t i, size_t *offset, size_t *
 
 EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function) {
     const struct dev_entry *e = ((struct fake_function *)function)->entry;
-    *value = attribute == 1 ? (int)e->static_shared : e->max_threads ? (int)e->max_threads : 1024;
+    *value = attribute == 1   ? (int)e->static_shared
+             : attribute == 0 ? (e->max_threads ? (int)e->max_threads : 1024)
+                              : 0; /* no cluster */
     return sticky;
 }
 
