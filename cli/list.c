@@ -52,9 +52,13 @@ static void print_lines(const struct kernel *const *kernels, size_t count) {
         const struct kernel *k = kernels[i];
         char dtype[32];
         text_of_dtype(dtype, sizeof dtype, k);
-        printf("%-*s  %-11s  %-4s  %s%s%s%s\n", (int)width, k->name, k->op->name, dtype,
-               k->summary ? k->summary : "", k->fault ? " (planted fault: " : "",
-               k->fault ? k->fault : "", k->fault ? ")" : "");
+        printf("%-*s  %-11s  %-9s  %s", (int)width, k->name, k->op->name, dtype,
+               k->summary ? k->summary : "");
+        if (k->recommended)
+            printf(" (recommended: cols %s)", k->recommended);
+        if (k->fault)
+            printf(" (planted fault: %s)", k->fault);
+        putchar('\n');
     }
 }
 
@@ -64,11 +68,11 @@ static status_t print_json(const struct kernel *const *kernels, size_t count) {
         const struct kernel *k = kernels[i];
         char dtype[32];
         text_of_dtype(dtype, sizeof dtype, k);
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:s, s:s?, s:b, s:s?, s:s, s:s}", "name",
-                                        k->name, "op", k->op->name, "dtype", dtype, "summary",
-                                        k->summary, "deterministic", (int)k->deterministic, "fault",
-                                        k->fault, "manifest", k->manifest, "image", k->image));
+        json_array_append_new(
+            array, json_pack("{s:s, s:s, s:s, s:s?, s:b, s:s?, s:s?, s:s, s:s}", "name", k->name,
+                             "op", k->op->name, "dtype", dtype, "summary", k->summary,
+                             "deterministic", (int)k->deterministic, "recommended", k->recommended,
+                             "fault", k->fault, "manifest", k->manifest, "image", k->image));
     }
     int rc = array ? json_dumpf(array, stdout, JSON_INDENT(2)) : -1;
     json_decref(array);

@@ -24,6 +24,7 @@ struct kernel {
     const struct dtype *in, *out, *acc; /* types: x, y, acc */
     enum empty_row empty_row;
     bool deterministic;
+    const char *recommended; /* the range of cols for which it is the fastest one measured; or NULL */
     const char *fault;     /* planted fault: what is wrong with it; NULL for an honest kernel */
     const char *manifest;  /* path it was read from */
     bool builtin;          /* of this repository: found without naming the manifest */

@@ -133,12 +133,24 @@ done:
     return st;
 }
 
+/* A range of cols, all of which the kernel accepts. */
+static status_t check_recommended(const struct understood *u) {
+    struct range range;
+    status_t st = range_parse(&range, u->kernel.recommended);
+    if (st == OK && (range.lo < u->detail.cols.lo || range.hi > u->detail.cols.hi))
+        st = FAIL(ERR_SYNTAX, "cols = %s: the kernel does not accept all of them",
+                  u->kernel.recommended);
+    return st;
+}
+
 static status_t compile_accepts(struct understood *u) {
     status_t st = OK;
     const struct manifest_accepts *m = &written(u)->accepts;
 
     TRY_AT(u, range_parse(&u->detail.rows, m->rows ? m->rows : "1.."), "accepts.rows");
     TRY_AT(u, range_parse(&u->detail.cols, m->cols ? m->cols : "1.."), "accepts.cols");
+    if (u->kernel.recommended)
+        TRY_AT(u, check_recommended(u), "recommended");
 done:
     return st;
 }
@@ -174,6 +186,7 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
         .summary = m->summary ? m->summary : "",
         .empty_row = m->empty_row,
         .deterministic = m->deterministic,
+        .recommended = m->recommended,
         .fault = m->planted_fault,
         .manifest = file->path,
         .detail = &u->detail,

@@ -54,6 +54,7 @@ struct manifest_kernel {
     uint32_t launch_count, scratch_count;
     struct manifest_numerics numerics;
     bool deterministic;
+    char *recommended;   /* range of cols; NULL when not written */
     char *planted_fault; /* NULL when not written */
 };
 

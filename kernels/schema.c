@@ -137,6 +137,7 @@ static const cyaml_schema_field_t kernel_fields[] = {
                         numerics_fields),
     CYAML_FIELD_ENUM("deterministic", WORD, struct manifest_kernel, deterministic, truths,
                      CYAML_ARRAY_LEN(truths)),
+    STRING(OPTIONAL, manifest_kernel, recommended),
     STRING(OPTIONAL, manifest_kernel, planted_fault),
     CYAML_FIELD_END,
 };

@@ -5,15 +5,15 @@
  */
 #include "kernels/reduce/op.cuh"
 
-template <class Op> __device__ void first_add(const float *x, float *y, int cols) {
+template <class Op, class T> __device__ void first_add(const T *x, float *y, int cols) {
     __shared__ float part[BLOCK];
-    const float *row = row_of(x, cols);
+    const T *row = row_of(x, cols);
     const int tid = threadIdx.x;
     const int i = blockIdx.y * 2 * BLOCK + tid;
 
-    float v = i < cols ? row[i] : Op::identity();
+    float v = i < cols ? get(row[i]) : Op::identity();
     if (i + BLOCK < cols)
-        v = Op::combine(v, row[i + BLOCK]);
+        v = Op::combine(v, get(row[i + BLOCK]));
     part[tid] = v;
     __syncthreads();
     for (int half = blockDim.x / 2; half > 0; half /= 2) {

@@ -7,17 +7,17 @@
  */
 #include "kernels/reduce/op.cuh"
 
-template <class Op> __device__ void grid_stride(const float *x, float *y, int cols) {
+template <class Op, class T> __device__ void grid_stride(const T *x, float *y, int cols) {
     __shared__ float part[BLOCK];
-    const float *row = row_of(x, cols);
+    const T *row = row_of(x, cols);
     const int tid = threadIdx.x;
     const unsigned end = cols;
     const unsigned stride = gridDim.y * 2 * BLOCK;
 
     float v = Op::identity();
     for (unsigned i = blockIdx.y * 2 * BLOCK + tid; i < end; i += stride) {
-        const float second = i + BLOCK < end ? row[i + BLOCK] : Op::identity();
-        v = Op::combine(v, Op::combine(row[i], second));
+        const float second = i + BLOCK < end ? get(row[i + BLOCK]) : Op::identity();
+        v = Op::combine(v, Op::combine(get(row[i]), second));
     }
     part[tid] = v;
     __syncthreads();

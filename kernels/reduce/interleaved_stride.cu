@@ -6,12 +6,12 @@
  */
 #include "kernels/reduce/op.cuh"
 
-template <class Op> __device__ void interleaved_stride(const float *x, float *y, int cols) {
+template <class Op, class T> __device__ void interleaved_stride(const T *x, float *y, int cols) {
     __shared__ float part[BLOCK];
     const int tid = threadIdx.x;
     const int i = blockIdx.y * BLOCK + tid;
 
-    part[tid] = i < cols ? row_of(x, cols)[i] : Op::identity();
+    part[tid] = i < cols ? get(row_of(x, cols)[i]) : Op::identity();
     __syncthreads();
     for (int step = 1; step < (int)blockDim.x; step *= 2) {
         const int slot = 2 * step * tid;

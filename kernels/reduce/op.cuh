@@ -5,6 +5,8 @@
 #ifndef KERNELS_REDUCE_OP_CUH
 #define KERNELS_REDUCE_OP_CUH
 
+#include "kernels/io.cuh"
+
 #define BLOCK 256 /* threads of a block, in every rung */
 
 struct Sum {
@@ -22,23 +24,25 @@ struct Max {
     }
 };
 
-/* One rung's two kernels: OP##_NAME##_f32 reduces x to y by TEMPLATE<Op>(x, y, cols). */
-#define REDUCE_KERNELS(name, body)                                                 \
-    extern "C" __global__ void sum_##name##_f32(const float *__restrict__ x,       \
-                                                float *__restrict__ y, int cols) { \
-        body<Sum>(x, y, cols);                                                     \
-    }                                                                              \
-    extern "C" __global__ void max_##name##_f32(const float *__restrict__ x,       \
-                                                float *__restrict__ y, int cols) { \
-        body<Max>(x, y, cols);                                                     \
+/*
+ * A rung's kernels, for each dtype of x: OP_NAME_DTYPE reduces x to y by BODY<Op>(x, y, cols).  All
+ * arithmetic is f32, and so is y: the parts that a second launch (NAME_f32) reduces keep every bit.
+ */
+#define REDUCE_KERNEL(dtype, T, op, name, body)                                         \
+    extern "C" __global__ void op##_##name##_##dtype(const T *__restrict__ x,           \
+                                                     float *__restrict__ y, int cols) { \
+        body(x, y, cols);                                                               \
     }
+#define REDUCE_KERNELS(name, body)                      \
+    FOR_EACH_DTYPE(REDUCE_KERNEL, sum, name, body<Sum>) \
+    FOR_EACH_DTYPE(REDUCE_KERNEL, max, name, body<Max>)
 
 /*
  * Rungs 1 to 7 cut each row among gridDim.y blocks.  Block (r, b) leaves its part of row r in
  * y[r * gridDim.y + b]; a second launch of the same kernel with one block per row reduces those
  * parts.  (Rows run along x because y and z of a grid end at 65535.)
  */
-inline __device__ const float *row_of(const float *x, int cols) {
+template <class T> __device__ const T *row_of(const T *x, int cols) {
     return x + (size_t)blockIdx.x * cols;
 }
 

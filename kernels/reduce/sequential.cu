@@ -5,12 +5,12 @@
  */
 #include "kernels/reduce/op.cuh"
 
-template <class Op> __device__ void sequential(const float *x, float *y, int cols) {
+template <class Op, class T> __device__ void sequential(const T *x, float *y, int cols) {
     __shared__ float part[BLOCK];
     const int tid = threadIdx.x;
     const int i = blockIdx.y * BLOCK + tid;
 
-    part[tid] = i < cols ? row_of(x, cols)[i] : Op::identity();
+    part[tid] = i < cols ? get(row_of(x, cols)[i]) : Op::identity();
     __syncthreads();
     for (int half = blockDim.x / 2; half > 0; half /= 2) {
         if (tid < half)

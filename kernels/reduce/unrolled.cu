@@ -18,15 +18,16 @@ template <class Op, int half> __device__ void halve(float *part, int tid) {
     }
 }
 
-template <class Op, int block> __device__ void unrolled_tree(const float *x, float *y, int cols) {
+template <class Op, int block, class T>
+__device__ void unrolled_tree(const T *x, float *y, int cols) {
     __shared__ float part[block];
-    const float *row = row_of(x, cols);
+    const T *row = row_of(x, cols);
     const int tid = threadIdx.x;
     const int i = blockIdx.y * 2 * block + tid;
 
-    float v = i < cols ? row[i] : Op::identity();
+    float v = i < cols ? get(row[i]) : Op::identity();
     if (i + block < cols)
-        v = Op::combine(v, row[i + block]);
+        v = Op::combine(v, get(row[i + block]));
     part[tid] = v;
     __syncthreads();
     if constexpr (block >= 1024)
@@ -49,7 +50,7 @@ template <class Op, int block> __device__ void unrolled_tree(const float *x, flo
         *part_of(y) = part[0];
 }
 
-template <class Op> __device__ void unrolled(const float *x, float *y, int cols) {
+template <class Op, class T> __device__ void unrolled(const T *x, float *y, int cols) {
     unrolled_tree<Op, BLOCK>(x, y, cols);
 }
 

@@ -5,12 +5,12 @@
  */
 #include "kernels/reduce/block.cuh"
 
-template <class Op> __device__ void warp_shuffle(const float *x, float *y, int cols) {
-    const float *row = row_of(x, cols);
+template <class Op, class T> __device__ void warp_shuffle(const T *x, float *y, int cols) {
+    const T *row = row_of(x, cols);
 
     float v = Op::identity();
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        v = Op::combine(v, row[i]);
+        v = Op::combine(v, get(row[i]));
     v = block_reduce<Op>(v);
     if (threadIdx.x == 0)
         y[blockIdx.x] = v;

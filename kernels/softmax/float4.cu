@@ -1,51 +1,69 @@
 /*
  * Rung 6.  A warp per row, eight rows in a block, and warps stride over the rows: no block
- * barrier at all, a fixed grid, and any row length.  16-byte loads and stores; the state is
- * rescaled once per four entries; one division per row and a multiply per entry (an extra
- * rounding each).  Up to 3 entries before the first 16-byte boundary of a row and up to 3 after
+ * barrier at all, a fixed grid, and any row length.  16-byte loads and stores (a float4, or eight
+ * 16-bit entries); the state is rescaled once per vector; one division per row and a multiply per
+ * entry (an extra rounding each).  The entries before the first 16-byte boundary of a row and after
  * the last go one per lane.  x and y must start at the same distance from such a boundary.
  */
 #include "kernels/softmax/online.cuh"
 
-static __device__ Online push4(Online s, float4 v) {
-    const float m = fmaxf(fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)), s.m);
+template <class T> __device__ Online push_vector(Online s, uint4 raw) {
+    float v[VEC<T>], m = s.m;
+    unpack<T>(v, raw);
+#pragma unroll
+    for (int j = 0; j < VEC<T>; j++)
+        m = fmaxf(m, v[j]);
     const float shift = finite_or_zero(m);
-    const float terms =
-        (expf(v.x - shift) + expf(v.y - shift)) + (expf(v.z - shift) + expf(v.w - shift));
-    return Online{m, fmaf(s.l, expf(s.m - shift), terms)};
+#pragma unroll
+    for (int j = 0; j < VEC<T>; j++)
+        v[j] = expf(v[j] - shift);
+#pragma unroll
+    for (int width = VEC<T> / 2; width > 0; width /= 2)
+#pragma unroll
+        for (int j = 0; j < width; j++)
+            v[j] += v[j + width];
+    return Online{m, fmaf(s.l, expf(s.m - shift), v[0])};
 }
 
-extern "C" __global__ void softmax_float4_f32(const float *__restrict__ x, float *__restrict__ y,
-                                              int rows, int cols) {
-    const unsigned end = cols, lane = threadIdx.x;
+template <class T>
+__device__ void vectors(const T *__restrict__ x, T *__restrict__ y, int rows, int cols) {
+    const unsigned lane = threadIdx.x;
     const unsigned first_row = blockIdx.x * blockDim.y + threadIdx.y;
 
     for (unsigned r = first_row; r < rows; r += gridDim.x * blockDim.y) {
-        const float *row = x + (size_t)r * end;
-        float *out = y + (size_t)r * end;
-        const unsigned to_boundary = -((size_t)row / sizeof(float)) % 4;
-        const unsigned head = min(to_boundary, end);
-        const unsigned vectors = (end - head) / 4, tail = (end - head) % 4;
-        const float4 *body = (const float4 *)(row + head);
+        const T *row = x + (size_t)r * cols;
+        T *out = y + (size_t)r * cols;
+        const Cut<T> cut(row, cols);
+        const uint4 *body = (const uint4 *)(row + cut.head);
         /* The ragged entry of this lane, if it has one: a head entry or a tail entry. */
-        const bool has_ragged = lane < head + tail;
-        const unsigned ragged = lane < head ? lane : lane + 4 * vectors;
+        const bool has_ragged = lane < cut.head + cut.tail;
+        const unsigned ragged = cut.ragged(lane);
 
         Online s = online_empty();
         if (has_ragged)
-            s = online_push(s, row[ragged]);
-        for (unsigned i = lane; i < vectors; i += WARP)
-            s = push4(s, body[i]);
+            s = online_push(s, get(row[ragged]));
+        for (unsigned i = lane; i < cut.vectors; i += WARP)
+            s = push_vector<T>(s, body[i]);
         s = online_warp(s);
 
         const float scale = 1.0f / s.l;
         if (has_ragged)
-            out[ragged] = expf(row[ragged] - s.m) * scale;
-        for (unsigned i = lane; i < vectors; i += WARP) {
-            const float4 v = body[i];
-            ((float4 *)(out + head))[i] =
-                make_float4(expf(v.x - s.m) * scale, expf(v.y - s.m) * scale,
-                            expf(v.z - s.m) * scale, expf(v.w - s.m) * scale);
+            put(&out[ragged], expf(get(row[ragged]) - s.m) * scale);
+        for (unsigned i = lane; i < cut.vectors; i += WARP) {
+            float v[VEC<T>];
+            unpack<T>(v, body[i]);
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                v[j] = expf(v[j] - s.m) * scale;
+            ((uint4 *)(out + cut.head))[i] = pack<T>(v);
         }
     }
 }
+
+#define SOFTMAX_FLOAT4(dtype, T, name)                                                           \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,                 \
+                                                        T *__restrict__ y, int rows, int cols) { \
+        vectors(x, y, rows, cols);                                                               \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_FLOAT4, float4)

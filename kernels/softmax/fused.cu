@@ -7,11 +7,10 @@
 
 #define ITEMS 16
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    softmax_fused_f32(const float *__restrict__ x, float *__restrict__ y, int cols) {
+template <class T> __device__ void fused(const T *__restrict__ x, T *__restrict__ y, int cols) {
     __shared__ float part[WARPS];
-    const float *row = x + (size_t)blockIdx.x * cols;
-    float *out = y + (size_t)blockIdx.x * cols;
+    const T *row = x + (size_t)blockIdx.x * cols;
+    T *out = y + (size_t)blockIdx.x * cols;
     const int tid = threadIdx.x;
     float v[ITEMS];
 
@@ -19,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         const int i = k * BLOCK + tid;
-        v[k] = i < cols ? row[i] : NEG_INF;
+        v[k] = i < cols ? get(row[i]) : NEG_INF;
         max = fmaxf(max, v[k]);
     }
     max = block_butterfly<RowMax>(max, part);
@@ -36,5 +35,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
         if (k * BLOCK + tid < cols)
-            out[k * BLOCK + tid] = v[k] / sum;
+            put(&out[k * BLOCK + tid], v[k] / sum);
 }
+
+#define SOFTMAX_FUSED(dtype, T, name)                                                    \
+    extern "C" __global__ void __launch_bounds__(BLOCK)                                  \
+        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                                \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_FUSED, fused)

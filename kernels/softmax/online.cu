@@ -5,16 +5,15 @@
  */
 #include "kernels/softmax/online.cuh"
 
-extern "C" __global__ void softmax_online_f32(const float *__restrict__ x, float *__restrict__ y,
-                                              int cols) {
+template <class T> __device__ void online(const T *__restrict__ x, T *__restrict__ y, int cols) {
     __shared__ Online part[BLOCK];
-    const float *row = x + (size_t)blockIdx.x * cols;
-    float *out = y + (size_t)blockIdx.x * cols;
+    const T *row = x + (size_t)blockIdx.x * cols;
+    T *out = y + (size_t)blockIdx.x * cols;
     const int tid = threadIdx.x;
 
     Online s = online_empty();
     for (int i = tid; i < cols; i += BLOCK)
-        s = online_push(s, row[i]);
+        s = online_push(s, get(row[i]));
     part[tid] = s;
     __syncthreads();
     for (int half = BLOCK / 2; half > 0; half /= 2) {
@@ -25,5 +24,13 @@ extern "C" __global__ void softmax_online_f32(const float *__restrict__ x, float
     s = part[0];
 
     for (int i = tid; i < cols; i += BLOCK)
-        out[i] = expf(row[i] - s.m) / s.l;
+        put(&out[i], expf(get(row[i]) - s.m) / s.l);
 }
+
+#define SOFTMAX_ONLINE(dtype, T, name)                                                 \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,       \
+                                                        T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                              \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_ONLINE, online)

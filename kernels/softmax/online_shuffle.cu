@@ -7,16 +7,16 @@
  */
 #include "kernels/softmax/online.cuh"
 
-extern "C" __global__ void softmax_online_shuffle_f32(const float *__restrict__ x,
-                                                      float *__restrict__ y, int cols) {
+template <class T>
+__device__ void online_shuffle(const T *__restrict__ x, T *__restrict__ y, int cols) {
     __shared__ Online part[WARPS];
-    const float *row = x + (size_t)blockIdx.x * cols;
-    float *out = y + (size_t)blockIdx.x * cols;
+    const T *row = x + (size_t)blockIdx.x * cols;
+    T *out = y + (size_t)blockIdx.x * cols;
     const int tid = threadIdx.x;
 
     Online s = online_empty();
     for (int i = tid; i < cols; i += BLOCK)
-        s = online_join(s, Online{row[i], 1.0f});
+        s = online_join(s, Online{get(row[i]), 1.0f});
     s = online_warp(s);
     if (tid % WARP == 0)
         part[tid / WARP] = s;
@@ -27,5 +27,13 @@ extern "C" __global__ void softmax_online_shuffle_f32(const float *__restrict__ 
     s.l += s.m - s.m;
 
     for (int i = tid; i < cols; i += BLOCK)
-        out[i] = expf(row[i] - s.m) / s.l;
+        put(&out[i], expf(get(row[i]) - s.m) / s.l);
 }
+
+#define SOFTMAX_ONLINE_SHUFFLE(dtype, T, name)                                         \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,       \
+                                                        T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                              \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_ONLINE_SHUFFLE, online_shuffle)

@@ -2,6 +2,8 @@
 #ifndef KERNELS_SOFTMAX_ROW_CUH
 #define KERNELS_SOFTMAX_ROW_CUH
 
+#include "kernels/io.cuh"
+
 #define BLOCK 256 /* threads of a block */
 #define WARP 32
 #define WARPS (BLOCK / WARP)

@@ -6,42 +6,58 @@
  */
 #include "kernels/softmax/row.cuh"
 
-extern "C" __global__ void softmax_three_kernels_max_f32(const float *__restrict__ x,
-                                                         float *__restrict__ m, int cols) {
+template <class T>
+__device__ void max_step(const T *__restrict__ x, float *__restrict__ m, int cols) {
     __shared__ float part[BLOCK];
-    const float *row = x + (size_t)blockIdx.x * cols;
+    const T *row = x + (size_t)blockIdx.x * cols;
 
     float max = NEG_INF;
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        max = fmaxf(max, row[i]);
+        max = fmaxf(max, get(row[i]));
     max = block_tree<RowMax>(max, part);
     if (threadIdx.x == 0)
         m[blockIdx.x] = max;
 }
 
-extern "C" __global__ void softmax_three_kernels_sum_f32(const float *__restrict__ x,
-                                                         const float *__restrict__ m,
-                                                         float *__restrict__ l, int cols) {
+template <class T>
+__device__ void sum_step(const T *__restrict__ x, const float *__restrict__ m,
+                         float *__restrict__ l, int cols) {
     __shared__ float part[BLOCK];
-    const float *row = x + (size_t)blockIdx.x * cols;
+    const T *row = x + (size_t)blockIdx.x * cols;
     const float max = m[blockIdx.x];
 
     float sum = 0.0f;
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        sum += expf(row[i] - max);
+        sum += expf(get(row[i]) - max);
     sum = block_tree<RowSum>(sum, part);
     if (threadIdx.x == 0)
         l[blockIdx.x] = sum;
 }
 
-extern "C" __global__ void softmax_three_kernels_write_f32(const float *__restrict__ x,
-                                                           const float *__restrict__ m,
-                                                           const float *__restrict__ l,
-                                                           float *__restrict__ y, int cols) {
+template <class T>
+__device__ void write_step(const T *__restrict__ x, const float *__restrict__ m,
+                           const float *__restrict__ l, T *__restrict__ y, int cols) {
     const int i = blockIdx.y * BLOCK + threadIdx.x;
 
     if (i < cols) {
         const size_t at = (size_t)blockIdx.x * cols + i;
-        y[at] = expf(x[at] - m[blockIdx.x]) / l[blockIdx.x];
+        put(&y[at], expf(get(x[at]) - m[blockIdx.x]) / l[blockIdx.x]);
     }
 }
+
+#define SOFTMAX_THREE_KERNELS(dtype, T, name)                                                    \
+    extern "C" __global__ void softmax_##name##_max_##dtype(const T *__restrict__ x,             \
+                                                            float *__restrict__ m, int cols) {   \
+        max_step(x, m, cols);                                                                    \
+    }                                                                                            \
+    extern "C" __global__ void softmax_##name##_sum_##dtype(                                     \
+        const T *__restrict__ x, const float *__restrict__ m, float *__restrict__ l, int cols) { \
+        sum_step(x, m, l, cols);                                                                 \
+    }                                                                                            \
+    extern "C" __global__ void softmax_##name##_write_##dtype(                                   \
+        const T *__restrict__ x, const float *__restrict__ m, const float *__restrict__ l,       \
+        T *__restrict__ y, int cols) {                                                           \
+        write_step(x, m, l, y, cols);                                                            \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_THREE_KERNELS, three_kernels)

@@ -5,22 +5,30 @@
  */
 #include "kernels/softmax/row.cuh"
 
-extern "C" __global__ void softmax_three_pass_f32(const float *__restrict__ x,
-                                                  float *__restrict__ y, int cols) {
+template <class T>
+__device__ void three_pass(const T *__restrict__ x, T *__restrict__ y, int cols) {
     __shared__ float part[BLOCK];
-    const float *row = x + (size_t)blockIdx.x * cols;
-    float *out = y + (size_t)blockIdx.x * cols;
+    const T *row = x + (size_t)blockIdx.x * cols;
+    T *out = y + (size_t)blockIdx.x * cols;
 
     float max = NEG_INF;
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        max = fmaxf(max, row[i]);
+        max = fmaxf(max, get(row[i]));
     max = block_tree<RowMax>(max, part);
 
     float sum = 0.0f;
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        sum += expf(row[i] - max);
+        sum += expf(get(row[i]) - max);
     sum = block_tree<RowSum>(sum, part);
 
     for (int i = threadIdx.x; i < cols; i += BLOCK)
-        out[i] = expf(row[i] - max) / sum;
+        put(&out[i], expf(get(row[i]) - max) / sum);
 }
+
+#define SOFTMAX_THREE_PASS(dtype, T, name)                                             \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,       \
+                                                        T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                              \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_THREE_PASS, three_pass)

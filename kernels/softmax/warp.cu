@@ -6,12 +6,12 @@
 
 #define ITEMS 8
 
-extern "C" __global__ void softmax_warp_f32(const float *__restrict__ x, float *__restrict__ y,
-                                            int rows, int cols) {
+template <class T>
+__device__ void warp(const T *__restrict__ x, T *__restrict__ y, int rows, int cols) {
     const int lane = threadIdx.x;
     const int r = blockIdx.x * blockDim.y + threadIdx.y;
-    const float *row = x + (size_t)r * cols;
-    float *out = y + (size_t)r * cols;
+    const T *row = x + (size_t)r * cols;
+    T *out = y + (size_t)r * cols;
     float v[ITEMS];
 
     if (r >= rows)
@@ -20,7 +20,7 @@ extern "C" __global__ void softmax_warp_f32(const float *__restrict__ x, float *
 #pragma unroll
     for (int k = 0; k < ITEMS; k++) {
         const int i = k * WARP + lane;
-        v[k] = i < cols ? row[i] : NEG_INF;
+        v[k] = i < cols ? get(row[i]) : NEG_INF;
         max = fmaxf(max, v[k]);
     }
     max = warp_butterfly<RowMax>(max);
@@ -37,5 +37,13 @@ extern "C" __global__ void softmax_warp_f32(const float *__restrict__ x, float *
 #pragma unroll
     for (int k = 0; k < ITEMS; k++)
         if (k * WARP + lane < cols)
-            out[k * WARP + lane] = v[k] / sum;
+            put(&out[k * WARP + lane], v[k] / sum);
 }
+
+#define SOFTMAX_WARP(dtype, T, name)                                                             \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,                 \
+                                                        T *__restrict__ y, int rows, int cols) { \
+        name(x, y, rows, cols);                                                                  \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_WARP, warp)

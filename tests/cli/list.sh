@@ -4,14 +4,15 @@
 
 run 0 list
 [ ! -s err ] || fail "list writes to stderr"
-[ "$(wc -l <out)" -ge 27 ] || fail "only $(wc -l <out) kernels"
+[ "$(wc -l <out)" -ge 166 ] || fail "only $(wc -l <out) kernels"
 cut -d' ' -f1 out >names
 [ "$(sort -u names | wc -l)" -eq "$(wc -l <out)" ] || fail "names are not unique, or not first"
-grep -qvE '^[a-z0-9_]+  +(sum|max|softmax|log_softmax|lse)  +f32  +[^ ].*' out && fail "a line is not name, op, dtype, words"
+grep -qvE '^[a-z0-9_]+  +(sum|max|softmax|log_softmax|lse)  +(f32|b?f16(->f32)?)  +[^ ].*' out && fail "a line is not name, op, dtype, words"
 has out '^softmax_online_f32 '
 has out '^sum_float4_f32 '
 has out '^max_float4_f32 '
 has out 'planted fault'
+has out '^softmax_registers_f32 .*[(]recommended: cols 257[.][.]32768[)]$'
 
 # Every honest kernel has a plain budget, and every plain budget a kernel.
 grep -v 'planted fault' out | cut -d' ' -f1 | sort >honest

@@ -21,7 +21,8 @@ static struct device *dev;
 
 struct kase {
     struct case_dims dims;
-    float *x;
+    const struct dtype *dt;
+    void *x;
     double *exact;
     struct op_truth {
         const struct op *op;
@@ -34,15 +35,19 @@ static size_t results_per_row(const struct op *op, size_t cols) {
     return op->result == OP_PER_ROW ? 1 : cols;
 }
 
-static struct kase make_case(size_t rows, size_t cols) {
-    struct kase c = {.dims = {rows, cols}};
-    c.x = malloc(rows * cols * sizeof *c.x);
+/* The rows of row_fill, rounded to dt. */
+static struct kase make_case(const struct dtype *dt, size_t rows, size_t cols) {
+    struct kase c = {.dims = {rows, cols}, .dt = dt};
+    float *x = malloc(rows * cols * sizeof *x);
+    c.x = malloc(rows * cols * dtype_size(dt));
     c.exact = malloc(rows * cols * sizeof *c.exact);
-    assert_true(c.x && c.exact);
+    assert_true(x && c.x && c.exact);
     for (size_t r = 0; r < rows; r++)
-        row_fill(c.x + r * cols, cols, (enum row_kind)(r % ROW_KINDS), 1000 * cols + r);
+        row_fill(x + r * cols, cols, (enum row_kind)(r % ROW_KINDS), 1000 * cols + r);
     for (size_t i = 0; i < rows * cols; i++)
-        c.exact[i] = (double)c.x[i];
+        dtype_store(dt, c.x, i, dtype_from_double(dt, (double)x[i], ROUND_NEAREST));
+    dtype_row(c.exact, dt, c.x, 0, rows * cols);
+    free(x);
     return c;
 }
 
@@ -76,7 +81,7 @@ static void drop_case(struct kase *c) {
 /* ---- judging --------------------------------------------------------------------------------- */
 
 /* Largest error / budget over one row; +Inf for a wrong class. */
-static double row_rho(const struct kernel *k, struct kase *c, size_t r, const uint32_t *got,
+static double row_rho(const struct kernel *k, struct kase *c, size_t r, const void *y,
                       double *budget) {
     size_t per_row = results_per_row(k->op, c->dims.cols);
     const struct enclosure *want = truth_of(c, k) + r * per_row;
@@ -87,7 +92,7 @@ static double row_rho(const struct kernel *k, struct kase *c, size_t r, const ui
     CHECK(kernel_numerics(&nu, k, c->dims) == OK, "%s", status_message());
     CHECK(k->op->budget(budget, &row, want, &nu) == OK, "%s", status_message());
     for (size_t i = 0; i < per_row; i++) {
-        struct ulp_error e = ulp_error(k->out, got[i], want[i]);
+        struct ulp_error e = ulp_error(k->out, dtype_load(k->out, y, r * per_row + i), want[i]);
         double rho = e.outcome == ULP_CLASS_MISMATCH ? INFINITY : e.abs_lo / budget[i];
         if (isinf(budget[i]) || (e.outcome != ULP_CLASS_MISMATCH && e.abs_lo == 0))
             rho = 0; /* no bound holds (a partial sum may overflow), or no error at all */
@@ -98,13 +103,12 @@ static double row_rho(const struct kernel *k, struct kase *c, size_t r, const ui
 }
 
 /* The number of rows outside their budget; with `blame`, each is an error with its kind. */
-static size_t count_bad_rows(const struct kernel *k, struct kase *c, const uint32_t *y,
-                             bool blame) {
+static size_t count_bad_rows(const struct kernel *k, struct kase *c, const void *y, bool blame) {
     size_t per_row = results_per_row(k->op, c->dims.cols), bad = 0;
     double *budget = malloc(per_row * sizeof *budget);
     assert_non_null(budget);
     for (size_t r = 0; r < c->dims.rows; r++) {
-        double rho = row_rho(k, c, r, y + r * per_row, budget);
+        double rho = row_rho(k, c, r, y, budget);
         if (rho <= 1)
             continue;
         bad++;
@@ -116,7 +120,7 @@ static size_t count_bad_rows(const struct kernel *k, struct kase *c, const uint3
     return bad;
 }
 
-static void run_clean(struct loaded_kernel *lk, struct kase *c, uint32_t *y, uint64_t seed) {
+static void run_clean(struct loaded_kernel *lk, struct kase *c, void *y, uint64_t seed) {
     const struct kernel *k = loaded_kernel_of(lk);
     struct kernel_io io = {c->dims, c->x, y, seed};
     struct kernel_result *result = malloc(sizeof *result);
@@ -132,13 +136,14 @@ static void run_clean(struct loaded_kernel *lk, struct kase *c, uint32_t *y, uin
 static size_t check_case(struct loaded_kernel *lk, struct kase *c, bool schedules) {
     const struct kernel *k = loaded_kernel_of(lk);
     size_t count = c->dims.rows * results_per_row(k->op, c->dims.cols);
-    uint32_t *y = malloc(count * sizeof *y), *again = malloc(count * sizeof *again);
+    size_t size = count * dtype_size(k->out);
+    void *y = malloc(size), *again = malloc(size);
     assert_true(y && again);
     run_clean(lk, c, y, 0);
-    for (uint64_t seed = 1; schedules && seed <= 2; seed++) {
+    for (uint64_t seed = 1; schedules && k->deterministic && seed <= 2; seed++) {
         run_clean(lk, c, again, seed);
-        CHECK(memcmp(y, again, count * sizeof *y) == 0, "%s, %zu x %zu: other bits by schedule %d",
-              k->name, c->dims.rows, c->dims.cols, (int)seed);
+        CHECK(memcmp(y, again, size) == 0, "%s, %zu x %zu: other bits by schedule %d", k->name,
+              c->dims.rows, c->dims.cols, (int)seed);
     }
     size_t bad = count_bad_rows(k, c, y, k->fault == NULL);
     free(y);
@@ -152,13 +157,14 @@ static struct loaded_kernel *load(const struct kernel *k) {
     return lk;
 }
 
-/* One shape for all honest kernels that accept it, or for the one called `only`. */
-static void check_shape(size_t rows, size_t cols, const char *only) {
-    struct kase c = make_case(rows, cols);
+/* One shape for all honest kernels of this input type that accept it, or for the one called `only`. */
+static void check_type(const struct dtype *dt, size_t rows, size_t cols, const char *only) {
+    struct kase c = make_case(dt, rows, cols);
     size_t bad = 0;
     for (size_t i = 0; i < catalogue_count(cat); i++) {
         const struct kernel *k = catalogue_kernel(cat, i);
-        if (k->fault || kernel_refuses(k, c.dims) || (only && strcmp(k->name, only) != 0))
+        if (k->fault || k->in != dt || kernel_refuses(k, c.dims) ||
+            (only && strcmp(k->name, only) != 0))
             continue;
         struct loaded_kernel *lk = load(k);
         bad += check_case(lk, &c, rows * cols < 10000);
@@ -166,6 +172,17 @@ static void check_shape(size_t rows, size_t cols, const char *only) {
     }
     drop_case(&c);
     assert_int_equal(bad, 0);
+}
+
+/* All types up to this size; beyond it MPFR takes too long to do it thrice. */
+#define EVERY_TYPE 8000
+
+static void check_shape(size_t rows, size_t cols, const char *only) {
+    check_type(dtype_find("f32"), rows, cols, only);
+    if (rows * cols > EVERY_TYPE || only)
+        return;
+    check_type(dtype_find("f16"), rows, cols, only);
+    check_type(dtype_find("bf16"), rows, cols, only);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -194,7 +211,7 @@ static void right_on_many_rows(void **state) {
 
 static void faulty_ones_fail(void **state) {
     (void)state;
-    struct kase c = make_case(ROW_KINDS, 300);
+    struct kase c = make_case(dtype_find("f32"), ROW_KINDS, 300);
     size_t count = 0;
     for (size_t i = 0; i < catalogue_count(cat); i++) {
         const struct kernel *k = catalogue_kernel(cat, i);
@@ -218,8 +235,9 @@ static void same_tree_same_bits(void **state) {
         {"sum_first_add_f32", "sum_last_warp_f32"},
         {"sum_last_warp_f32", "sum_unrolled_f32"},
         {"softmax_three_kernels_f32", "softmax_three_pass_f32"},
+        {"sum_exact_f32", "sum_exact_wide_f32"}, /* whatever the blocks */
     };
-    struct kase c = make_case(ROW_KINDS, 1000);
+    struct kase c = make_case(dtype_find("f32"), ROW_KINDS, 1000);
     uint32_t *y[2];
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         size_t count = 0;

@@ -1,0 +1,229 @@
+/*
+ * A softmax row that stays on chip: each thread of a team (a warp, a block) holds up to VECTORS
+ * 16-byte vectors of it as f32, and at most one of the ragged entries before the first and after the
+ * last 16-byte boundary.  Vector k of thread t is number k * team + t: every access is coalesced.
+ *
+ * Slots without an entry hold -Inf, which exp takes to 0: adding it changes nothing.
+ */
+#ifndef KERNELS_SOFTMAX_ON_CHIP_CUH
+#define KERNELS_SOFTMAX_ON_CHIP_CUH
+
+#include "kernels/io.cuh"
+#include "kernels/softmax/exp.cuh"
+#include "kernels/softmax/row.cuh"
+
+template <int N> __device__ float join_sums(float *sums) {
+#pragma unroll
+    for (int width = N / 2; width > 0; width /= 2)
+#pragma unroll
+        for (int j = 0; j < width; j++)
+            sums[j] += sums[j + width];
+    return sums[0];
+}
+
+template <class T, int VECTORS> struct RegisterRow {
+    float v[VECTORS][VEC<T>];
+    float ragged; /* entry number cut.ragged(thread), where thread < head + tail */
+    Cut<T> cut;
+    unsigned thread, team;
+
+    __device__ RegisterRow(const T *row, unsigned n, unsigned thread, unsigned team)
+        : cut(row, n), thread(thread), team(team) {
+        ragged = has_ragged() ? get(row[cut.ragged(thread)]) : NEG_INF;
+        load((const uint4 *)(row + cut.head));
+    }
+
+    /* A row whose vectors already lie in shared memory, and its ragged entry in a register. */
+    __device__ RegisterRow(const uint4 *slots, float ragged, const T *row, unsigned n,
+                           unsigned thread, unsigned team)
+        : ragged(ragged), cut(row, n), thread(thread), team(team) {
+        load(slots);
+    }
+
+    __device__ void load(const uint4 *body) {
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++) {
+            if (k * team + thread < cut.vectors) {
+                unpack<T>(v[k], body[k * team + thread]);
+            } else {
+#pragma unroll
+                for (int j = 0; j < VEC<T>; j++)
+                    v[k][j] = NEG_INF;
+            }
+        }
+    }
+
+    __device__ bool has_ragged() const {
+        return thread < cut.head + cut.tail;
+    }
+
+    __device__ float max() const {
+        float max = ragged;
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                max = fmaxf(max, v[k][j]);
+        return max;
+    }
+
+    /* Every entry becomes its exp; the sum of this thread's. */
+    template <class Exp> __device__ float exp_sum(const Exp &exp) {
+        float sums[VEC<T>];
+#pragma unroll
+        for (int j = 0; j < VEC<T>; j++)
+            sums[j] = 0.0f;
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++) {
+                v[k][j] = exp(v[k][j]);
+                sums[j] += v[k][j];
+            }
+        ragged = exp(ragged);
+        return join_sums<VEC<T>>(sums) + ragged;
+    }
+
+    /* After exp_sum. */
+    __device__ void write(T *out, float scale) const {
+        uint4 *body = (uint4 *)(out + cut.head);
+        if (has_ragged())
+            put(&out[cut.ragged(thread)], ragged * scale);
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+            if (k * team + thread < cut.vectors) {
+                float scaled[VEC<T>];
+#pragma unroll
+                for (int j = 0; j < VEC<T>; j++)
+                    scaled[j] = v[k][j] * scale;
+                body[k * team + thread] = pack<T>(scaled);
+            }
+    }
+};
+
+/*
+ * The same as it came from memory: a 16-bit entry takes half a register, and its exp is taken twice.
+ */
+template <class T, int VECTORS> struct PackedRow {
+    uint4 v[VECTORS];
+    float ragged;
+    Cut<T> cut;
+    unsigned thread, team;
+
+    __device__ PackedRow(const T *row, unsigned n, unsigned thread, unsigned team)
+        : cut(row, n), thread(thread), team(team) {
+        const uint4 *body = (const uint4 *)(row + cut.head);
+        ragged = thread < cut.head + cut.tail ? get(row[cut.ragged(thread)]) : NEG_INF;
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+            if (k * team + thread < cut.vectors) {
+                v[k] = body[k * team + thread];
+            } else {
+                float empty[VEC<T>];
+#pragma unroll
+                for (int j = 0; j < VEC<T>; j++)
+                    empty[j] = NEG_INF;
+                v[k] = pack<T>(empty);
+            }
+    }
+
+    /* Between passes: the compiler must not keep the unpacked entries of one for the next. */
+    __device__ void keep_packed() {
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+            asm volatile("" : "+r"(v[k].x), "+r"(v[k].y), "+r"(v[k].z), "+r"(v[k].w));
+    }
+
+    __device__ float max() const {
+        float max = ragged;
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++) {
+            float x[VEC<T>];
+            unpack<T>(x, v[k]);
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                max = fmaxf(max, x[j]);
+        }
+        return max;
+    }
+
+    template <class Exp> __device__ float exp_sum(const Exp &exp) const {
+        float sums[VEC<T>];
+#pragma unroll
+        for (int j = 0; j < VEC<T>; j++)
+            sums[j] = 0.0f;
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++) {
+            float x[VEC<T>];
+            unpack<T>(x, v[k]);
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                sums[j] += exp(x[j]);
+        }
+        return join_sums<VEC<T>>(sums) + exp(ragged);
+    }
+
+    /* out = result(entry). */
+    template <class F> __device__ void write(T *out, const F &result) const {
+        uint4 *body = (uint4 *)(out + cut.head);
+        if (thread < cut.head + cut.tail)
+            put(&out[cut.ragged(thread)], result(ragged));
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+            if (k * team + thread < cut.vectors) {
+                float x[VEC<T>];
+                unpack<T>(x, v[k]);
+#pragma unroll
+                for (int j = 0; j < VEC<T>; j++)
+                    x[j] = result(x[j]);
+                body[k * team + thread] = pack<T>(x);
+            }
+    }
+};
+
+/* ---- copies to shared memory ----------------------------------------------------------------- */
+
+/* 16 bytes, asynchronously. */
+inline __device__ void copy16(uint4 *to, const uint4 *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+                 : "memory");
+}
+
+/* Starts the copies of this thread's vectors of a row to `slots`; gives its ragged entry. */
+template <int VECTORS, class T>
+__device__ float start_copies(uint4 *slots, const T *row, const Cut<T> &cut, unsigned thread,
+                              unsigned team) {
+    const uint4 *body = (const uint4 *)(row + cut.head);
+#pragma unroll
+    for (int k = 0; k < VECTORS; k++)
+        if (k * team + thread < cut.vectors)
+            copy16(&slots[k * team + thread], &body[k * team + thread]);
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    return thread < cut.head + cut.tail ? get(row[cut.ragged(thread)]) : NEG_INF;
+}
+
+inline __device__ void wait_copies() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* ---- a block of any number of warps ---------------------------------------------------------- */
+
+/*
+ * The values of a block of any number of warps, by butterflies within and across them.  part holds
+ * WARP values and is used once.
+ */
+template <class Op> __device__ float team_reduce(float v, float *part) {
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+
+    v = warp_butterfly<Op>(v);
+    if (warps == 1)
+        return v;
+    if (lane == 0)
+        part[warp] = v;
+    __syncthreads();
+    return warp_butterfly<Op>(lane < warps ? part[lane] : Op::identity());
+}
+
+#endif
