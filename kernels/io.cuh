@@ -85,7 +85,6 @@ template <class T> inline __device__ uint4 pack(const float *v) {
 template <class T> struct Cut {
     unsigned head, vectors, tail;
 
-    Cut() = default;
     __device__ Cut(const T *row, unsigned n) {
         const unsigned to_boundary = -((size_t)row / sizeof(T)) % VEC<T>;
         head = min(to_boundary, n);
@@ -97,9 +96,8 @@ template <class T> struct Cut {
 };
 
 /* Three kernels from one template: NAME_f32, NAME_f16, NAME_bf16. */
-#define FOR_EACH_DTYPE(define, ...)                 \
-    define(f32, float, __VA_ARGS__)                 \
-    define(f16, __half, __VA_ARGS__)                \
-    define(bf16, __nv_bfloat16, __VA_ARGS__)
+#define FOR_EACH_DTYPE(define, ...)                                  \
+    define(f32, float, __VA_ARGS__) define(f16, __half, __VA_ARGS__) \
+        define(bf16, __nv_bfloat16, __VA_ARGS__)
 
 #endif

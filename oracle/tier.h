@@ -27,6 +27,10 @@ const char *tier_name(enum tier tier); /* "f64" */
 MUST_CHECK status_t tier_enclose(struct enclosure *out, enum tier *tier, const struct op *op,
                                  const struct oracle_row *row);
 
+/* softmax_topk_enclose, likewise. */
+MUST_CHECK status_t softmax_topk_tier_enclose(size_t *index, struct enclosure *p, enum tier *tier,
+                                              const struct topk_row *row);
+
 /*
  * An interval that contains every budget (rounded outward by 2^-40) that op->budget gives for an
  * enclosure within want: budgets depend on it through the size of the result.  lo[0 .. n-1],

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "oracle/oracle_impl.h"
-#include "oracle/tier_topk.h"
+#include "oracle/tier.h"
 
 struct ranked {
     double x;

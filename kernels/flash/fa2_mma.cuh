@@ -218,8 +218,8 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
                 t = fmaxf(t, __shfl_xor_sync(FULL_WARP, t, 2));
                 if (OPTIONS & LAZY && !(fmaf(t, multiplier, -top[m][h] * multiplier) > THRESHOLD))
                     t = top[m][h];
-                /* Nothing seen yet: any finite stand-in keeps -Inf - -Inf away. */
-                const float at = t == NEG_INF ? 0.0f : t * multiplier;
+                /* An infinity would make NaN of itself; so a row of +Inf has a sum of +Inf. */
+                const float at = isinf(t) ? 0.0f : t * multiplier;
                 if (__any_sync(FULL_WARP, t != top[m][h])) { /* else the factors are 1 */
                     const float factor = exp2_sfu(fmaf(top[m][h], multiplier, -at));
                     top[m][h] = t;
@@ -283,7 +283,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
             }
             if (lane % 4 == 0 && r < rows)
                 args.lse[(size_t)blockIdx.y * queries + first + r] =
-                    l == 0.0f ? NEG_INF : fmaf(top[m][h], PLAIN ? args.scale : 1.0f, logf(l));
+                    l == 0.0f ? NEG_INF : fmaf(isinf(top[m][h]) ? 0.0f : top[m][h], PLAIN ? args.scale : 1.0f, logf(l));
         }
     __syncwarp();
     constexpr int CHUNKS = HD / 8;

@@ -88,7 +88,7 @@ static __device__ __noinline__ void plain_row(const float *q, const float *k, co
         for (int mask = WARP / 2; mask > 0; mask /= 2)
             t = fmaxf(t, __shfl_xor_sync(FULL_WARP, t, mask));
         t = fmaxf(top, t);
-        const float at = t == NEG_INF ? 0.0f : t * scale_log2;
+        const float at = isinf(t) ? 0.0f : t * scale_log2;
         const float factor = exp2_sfu(fmaf(top, scale_log2, -at));
         const float p = key < end ? exp2_sfu(fmaf(s, scale_log2, -at)) : 0.0f;
         top = t;
@@ -106,7 +106,7 @@ static __device__ __noinline__ void plain_row(const float *q, const float *k, co
     for (int d = 0; d < HD / WARP; d++)
         o[d * WARP + lane] = sum == 0.0f ? 0.0f : out[d] / sum;
     if (lane == 0)
-        *lse = sum == 0.0f ? NEG_INF : fmaf(top, scale, logf(sum));
+        *lse = sum == 0.0f ? NEG_INF : fmaf(isinf(top) ? 0.0f : top, scale, logf(sum));
 }
 
 template <int HD, bool CAUSAL>
@@ -210,7 +210,7 @@ attention(const float *__restrict__ q, const float *__restrict__ k, const float 
                 t = fmaxf(t, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
             t = fmaxf(t, __shfl_xor_sync(FULL_WARP, t, 1));
             t = fmaxf(t, __shfl_xor_sync(FULL_WARP, t, 2));
-            const float at = t == NEG_INF ? 0.0f : t * scale_log2;
+            const float at = isinf(t) ? 0.0f : t * scale_log2;
             factor[h] = exp2_sfu(fmaf(top[h], scale_log2, -at));
             top[h] = t;
             sum[h] *= factor[h];
@@ -267,7 +267,7 @@ attention(const float *__restrict__ q, const float *__restrict__ k, const float 
                     make_float2(out[n][2 * h] * inverse, out[n][2 * h + 1] * inverse);
             if (t4 == 0)
                 lse[(size_t)blockIdx.y * queries + first + r] =
-                    l == 0.0f ? NEG_INF : fmaf(top[h], scale, logf(l));
+                    l == 0.0f ? NEG_INF : fmaf(isinf(top[h]) ? 0.0f : top[h], scale, logf(l));
         }
     }
     for (int i = 0; i < 16; i++) {

@@ -123,7 +123,7 @@ macro_tile(const float *__restrict__ q, const float *__restrict__ k, const float
             *(float4 *)(o + (row + r) * HD + (x + d * SIDE) * 4) = value;
         }
         if (x == 0)
-            lse[row + r] = l[i] == 0.0f ? NEG_INF : m[i] + logf(l[i]);
+            lse[row + r] = l[i] == 0.0f ? NEG_INF : reference(m[i]) + logf(l[i]);
     }
 }
 

@@ -57,7 +57,7 @@ one_row(const float *__restrict__ q, const float *__restrict__ k, const float *_
     for (int d = 0; d < HD / WARP; d++)
         o[row * HD + d * WARP + lane] = l == 0.0f ? 0.0f : out[d] / l;
     if (lane == 0)
-        lse[row] = l == 0.0f ? NEG_INF : m + logf(l);
+        lse[row] = l == 0.0f ? NEG_INF : reference(m) + logf(l);
 }
 
 #define ENTRY(NAME, HD, CAUSAL)                                                               \

@@ -34,9 +34,16 @@ static __device__ __forceinline__ float warp_sum(float v) {
     return v;
 }
 
-/* e^(x - m), where m is the largest of what is seen; of a row without a key, 0. */
+/*
+ * What is subtracted in the place of a maximum: an infinite one would make NaN of itself.  So a row
+ * without a key has weights 0, and one with +Inf a sum of +Inf: its lse is +Inf and its o NaN.
+ */
+static __device__ __forceinline__ float reference(float m) {
+    return isinf(m) ? 0.0f : m;
+}
+
 static __device__ __forceinline__ float weight(float x, float m) {
-    return expf(x - (m == NEG_INF ? 0.0f : m));
+    return expf(x - reference(m));
 }
 
 #endif

@@ -117,7 +117,7 @@ split(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v,
             t = fmaxf(t, __shfl_xor_sync(FULL_WARP, t, 1));
             t = fmaxf(t, __shfl_xor_sync(FULL_WARP, t, 2));
             t = fmaxf(t, top[h]);
-            const float at = t == NEG_INF ? 0.0f : t * scale_log2;
+            const float at = isinf(t) ? 0.0f : t * scale_log2;
             const float factor = exp2_sfu(fmaf(top[h], scale_log2, -at));
             top[h] = t;
             sum[h] *= factor;
@@ -173,7 +173,7 @@ split(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v,
 #pragma unroll
         for (int w = 0; w < WARPS; w++)
             t = fmaxf(t, m_all[w * GROUP + r]);
-        const float at = t == NEG_INF ? 0.0f : t * scale_log2;
+        const float at = isinf(t) ? 0.0f : t * scale_log2;
 #pragma unroll
         for (int w = 0; w < WARPS; w++) {
             factor[w] = exp2_sfu(fmaf(m_all[w * GROUP + r], scale_log2, -at));
@@ -188,7 +188,7 @@ split(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v,
             o_part[((head0 + r) * parts + part) * HD + d] = o * inverse;
         }
         if (lane == 0)
-            lse_part[(head0 + r) * parts + part] = l == 0.0f ? NEG_INF : fmaf(t, scale, logf(l));
+            lse_part[(head0 + r) * parts + part] = l == 0.0f ? NEG_INF : fmaf(isinf(t) ? 0.0f : t, scale, logf(l));
     }
 }
 
@@ -208,7 +208,7 @@ combine(const float *__restrict__ o_part, const float *__restrict__ lse_part, T 
     float m = NEG_INF;
     for (int i = 0; i < parts; i++)
         m = fmaxf(m, lse_part[i]);
-    const float at = m == NEG_INF ? 0.0f : m;
+    const float at = isinf(m) ? 0.0f : m;
     float l = 0.0f, sum = 0.0f;
     for (int i = 0; i < parts; i++) {
         const float weight = expf(lse_part[i] - at);

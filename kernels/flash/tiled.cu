@@ -62,7 +62,7 @@ tiled(const float *__restrict__ q, const float *__restrict__ k, const float *__r
                 top[row] = m;
                 sum[row] = l;
                 if (j + TILE >= shape.keys)
-                    lse[row] = l == 0.0f ? NEG_INF : m + logf(l);
+                    lse[row] = l == 0.0f ? NEG_INF : reference(m) + logf(l);
             }
         }
     }

@@ -11,12 +11,12 @@ extern "C" __global__ void sum_atomic_clear(float *y, int rows) {
         y[i] = 0.0f;
 }
 
-#define SUM_ATOMIC(dtype, T, name)                                                            \
-    extern "C" __global__ void __launch_bounds__(BLOCK) sum_##name##_##dtype(                 \
-        const T *__restrict__ x, float *__restrict__ y, int cols, int chunk_cols) {           \
-        const float v = reduce_chunk<Sum>(x, cols, chunk_cols);                               \
-        if (threadIdx.x == 0)                                                                 \
-            atomicAdd(&y[blockIdx.y], v);                                                     \
+#define SUM_ATOMIC(dtype, T, name)                                                  \
+    extern "C" __global__ void __launch_bounds__(BLOCK) sum_##name##_##dtype(       \
+        const T *__restrict__ x, float *__restrict__ y, int cols, int chunk_cols) { \
+        const float v = reduce_chunk<Sum>(x, cols, chunk_cols);                     \
+        if (threadIdx.x == 0)                                                       \
+            atomicAdd(&y[blockIdx.y], v);                                           \
     }
 
 FOR_EACH_DTYPE(SUM_ATOMIC, atomic)

@@ -22,7 +22,8 @@
 #define WORDS (LIMBS + 1) /* a row's limbs, then its flags */
 #define WINDOW 28
 #define WINDOW_ADDITIONS 1024
-#define HIGHEST_BASE 226 /* 253, the largest finite e + 149, is its last; 254, of Inf and NaN, not */
+#define HIGHEST_BASE \
+    226 /* 253, the largest finite e + 149, is its last; 254, of Inf and NaN, not */
 enum { SAW_NAN = 1, SAW_INF = 2, SAW_NINF = 4 };
 
 typedef unsigned long long u64;
@@ -161,10 +162,10 @@ extern "C" __global__ void sum_exact_clear(u64 *words, int count) {
         words[i] = 0;
 }
 
-#define SUM_EXACT(dtype, T, name)                                                              \
-    extern "C" __global__ void __launch_bounds__(1024) sum_##name##_##dtype(                   \
-        const T *__restrict__ x, u64 *words, int cols, int chunk_cols) {                       \
-        exact(x, words, cols, chunk_cols);                                                     \
+#define SUM_EXACT(dtype, T, name)                                                             \
+    extern "C" __global__ void __launch_bounds__(1024)                                        \
+        sum_##name##_##dtype(const T *__restrict__ x, u64 *words, int cols, int chunk_cols) { \
+        exact(x, words, cols, chunk_cols);                                                    \
     }
 
 FOR_EACH_DTYPE(SUM_EXACT, exact)

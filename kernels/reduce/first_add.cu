@@ -5,8 +5,7 @@
  */
 #include "kernels/reduce/op.cuh"
 
-template <class Op, class T>
-__device__ void first_add(const T *x, float *y, int cols) {
+template <class Op, class T> __device__ void first_add(const T *x, float *y, int cols) {
     __shared__ float part[BLOCK];
     const T *row = row_of(x, cols);
     const int tid = threadIdx.x;

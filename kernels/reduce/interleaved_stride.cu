@@ -6,8 +6,7 @@
  */
 #include "kernels/reduce/op.cuh"
 
-template <class Op, class T>
-__device__ void interleaved_stride(const T *x, float *y, int cols) {
+template <class Op, class T> __device__ void interleaved_stride(const T *x, float *y, int cols) {
     __shared__ float part[BLOCK];
     const int tid = threadIdx.x;
     const int i = blockIdx.y * BLOCK + tid;

@@ -42,9 +42,9 @@ __device__ void last_block(const In *x, Out *y, float *parts, unsigned *counters
 }
 
 #define LAST_BLOCK(dtype, T, op, Op)                                                          \
-    extern "C" __global__ void __launch_bounds__(BLOCK) op##_last_block_##dtype(              \
-        const T *__restrict__ x, float *__restrict__ y, float *parts, unsigned *counters,     \
-        int cols, int chunk_cols) {                                                           \
+    extern "C" __global__ void __launch_bounds__(BLOCK)                                       \
+        op##_last_block_##dtype(const T *__restrict__ x, float *__restrict__ y, float *parts, \
+                                unsigned *counters, int cols, int chunk_cols) {               \
         last_block<Op>(x, y, parts, counters, cols, chunk_cols);                              \
     }
 

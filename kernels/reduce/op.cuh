@@ -28,13 +28,13 @@ struct Max {
  * A rung's kernels, for each dtype of x: OP_NAME_DTYPE reduces x to y by BODY<Op>(x, y, cols).  All
  * arithmetic is f32, and so is y: the parts that a second launch (NAME_f32) reduces keep every bit.
  */
-#define REDUCE_KERNEL(dtype, T, op, name, body)                                            \
-    extern "C" __global__ void op##_##name##_##dtype(const T *__restrict__ x,              \
-                                                     float *__restrict__ y, int cols) {    \
-        body(x, y, cols);                                                                  \
+#define REDUCE_KERNEL(dtype, T, op, name, body)                                         \
+    extern "C" __global__ void op##_##name##_##dtype(const T *__restrict__ x,           \
+                                                     float *__restrict__ y, int cols) { \
+        body(x, y, cols);                                                               \
     }
-#define REDUCE_KERNELS(name, body)                          \
-    FOR_EACH_DTYPE(REDUCE_KERNEL, sum, name, body<Sum>)     \
+#define REDUCE_KERNELS(name, body)                      \
+    FOR_EACH_DTYPE(REDUCE_KERNEL, sum, name, body<Sum>) \
     FOR_EACH_DTYPE(REDUCE_KERNEL, max, name, body<Max>)
 
 /*

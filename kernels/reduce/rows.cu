@@ -44,16 +44,16 @@ __device__ void short_row(const In *x, Out *y, unsigned rows, int cols) {
     lanes_row<Op, 16, 4>(x, y, rows, cols);
 }
 
-#define ROW_KERNEL(dtype, T, Out, op, name, body)                                    \
-    extern "C" __global__ void __launch_bounds__(BLOCK) op##_##name##_##dtype(       \
-        const T *__restrict__ x, Out *__restrict__ y, int rows, int cols) {          \
-        body(x, y, rows, cols);                                                      \
+#define ROW_KERNEL(dtype, T, Out, op, name, body)                                                 \
+    extern "C" __global__ void __launch_bounds__(BLOCK)                                           \
+        op##_##name##_##dtype(const T *__restrict__ x, Out *__restrict__ y, int rows, int cols) { \
+        body(x, y, rows, cols);                                                                   \
     }
-#define ROW_KERNELS(op, Op, name)                                                    \
-    ROW_KERNEL(f32, float, float, op, name, name<Op>)                                \
-    ROW_KERNEL(f16, __half, float, op, name, name<Op>)                               \
-    ROW_KERNEL(bf16, __nv_bfloat16, float, op, name, name<Op>)                       \
-    ROW_KERNEL(f16, __half, __half, op, name##_to, name<Op>)                         \
+#define ROW_KERNELS(op, Op, name)                              \
+    ROW_KERNEL(f32, float, float, op, name, name<Op>)          \
+    ROW_KERNEL(f16, __half, float, op, name, name<Op>)         \
+    ROW_KERNEL(bf16, __nv_bfloat16, float, op, name, name<Op>) \
+    ROW_KERNEL(f16, __half, __half, op, name##_to, name<Op>)   \
     ROW_KERNEL(bf16, __nv_bfloat16, __nv_bfloat16, op, name##_to, name<Op>)
 
 ROW_KERNELS(sum, Sum, block_row)

@@ -50,8 +50,7 @@ __device__ void unrolled_tree(const T *x, float *y, int cols) {
         *part_of(y) = part[0];
 }
 
-template <class Op, class T>
-__device__ void unrolled(const T *x, float *y, int cols) {
+template <class Op, class T> __device__ void unrolled(const T *x, float *y, int cols) {
     unrolled_tree<Op, BLOCK>(x, y, cols);
 }
 

@@ -5,8 +5,7 @@
  */
 #include "kernels/reduce/block.cuh"
 
-template <class Op, class T>
-__device__ void warp_shuffle(const T *x, float *y, int cols) {
+template <class Op, class T> __device__ void warp_shuffle(const T *x, float *y, int cols) {
     const T *row = row_of(x, cols);
 
     float v = Op::identity();

@@ -1,5 +1,5 @@
 /*
- * Rung 11.  For rows too long for one block: `chunks` blocks hold a row in their shared memory (which
+ * Rung 12.  For rows too long for one block: `chunks` blocks hold a row in their shared memory (which
  * has room for three of them, registers for two), exchange the chunks' (max, sum) through global memory and wait for each other in the middle, so that even a
  * row of a million entries is read once and written once.
  *
@@ -14,7 +14,6 @@
 #include "kernels/softmax/on_chip.cuh"
 #include "kernels/softmax/online.cuh"
 
-#define THREADS 512
 #define EMPTY 0xffffffffffffffffull
 
 /* words[0] hands out tickets from 0; the states follow. */
@@ -50,7 +49,7 @@ static __device__ Online join_chunks(const unsigned long long *states, unsigned 
 }
 
 /*
- * A chunk in shared memory: thread t reads only vectors t, t + THREADS ..., which it copied itself, so
+ * A chunk in shared memory: thread t reads only vectors t, t + blockDim.x ..., which it copied itself, so
  * that waiting for its own copies is enough.
  */
 template <class T> struct SharedRow {
@@ -60,7 +59,7 @@ template <class T> struct SharedRow {
 
     __device__ SharedRow(uint4 *slots, const T *row, unsigned n) : slots(slots), cut(row, n) {
         const uint4 *body = (const uint4 *)(row + cut.head);
-        for (unsigned i = threadIdx.x; i < cut.vectors; i += THREADS)
+        for (unsigned i = threadIdx.x; i < cut.vectors; i += blockDim.x)
             copy16(&slots[i], &body[i]);
         ragged = threadIdx.x < cut.head + cut.tail ? get(row[cut.ragged(threadIdx.x)]) : NEG_INF;
         wait_copies();
@@ -68,7 +67,7 @@ template <class T> struct SharedRow {
 
     template <class F> __device__ void for_each_vector(const F &f) const {
 #pragma unroll 2
-        for (unsigned i = threadIdx.x; i < cut.vectors; i += THREADS) {
+        for (unsigned i = threadIdx.x; i < cut.vectors; i += blockDim.x) {
             float v[VEC<T>];
             unpack<T>(v, slots[i]);
             f(i, v);
@@ -142,14 +141,11 @@ __device__ void blocks_wait(const T *__restrict__ x, T *__restrict__ y, unsigned
     row.write(y + at, [&](float v) { return exp(v) * scale; });
 }
 
-#define SOFTMAX_BLOCKS_WAIT(dtype, T, name, BLOCKS)                                              \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) softmax_##name##_##dtype(      \
-        const T *__restrict__ x, T *__restrict__ y, unsigned long long *words, int cols,         \
-        int chunks, int chunk_cols) {                                                            \
-        blocks_wait<ExpOf<T>>(x, y, words, cols, chunks, chunk_cols);                            \
+#define SOFTMAX_BLOCKS_WAIT(dtype, T, name, BLOCKS)                                      \
+    extern "C" __global__ void __launch_bounds__(512, BLOCKS) softmax_##name##_##dtype(  \
+        const T *__restrict__ x, T *__restrict__ y, unsigned long long *words, int cols, \
+        int chunks, int chunk_cols) {                                                    \
+        blocks_wait<ExpOf<T>>(x, y, words, cols, chunks, chunk_cols);                    \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, blocks_wait, 3)
-#ifdef BENCH_VARIANTS
-FOR_EACH_DTYPE(SOFTMAX_BLOCKS_WAIT, bw2, 2)
-#endif

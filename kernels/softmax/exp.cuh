@@ -40,12 +40,8 @@ struct ExpFolded {
 };
 
 /* What a format deserves: an f32 result shows every ulp of the exponential, a 16-bit one none. */
-template <class T> struct ExpChoice {
-    typedef ExpFast Exp;
-};
-template <> struct ExpChoice<float> {
-    typedef ExpF Exp;
-};
+template <class T> struct ExpChoice { typedef ExpFast Exp; };
+template <> struct ExpChoice<float> { typedef ExpF Exp; };
 template <class T> using ExpOf = typename ExpChoice<T>::Exp;
 
 #endif

@@ -7,8 +7,7 @@
 
 #define ITEMS 16
 
-template <class T>
-__device__ void fused(const T *__restrict__ x, T *__restrict__ y, int cols) {
+template <class T> __device__ void fused(const T *__restrict__ x, T *__restrict__ y, int cols) {
     __shared__ float part[WARPS];
     const T *row = x + (size_t)blockIdx.x * cols;
     T *out = y + (size_t)blockIdx.x * cols;
@@ -39,10 +38,10 @@ __device__ void fused(const T *__restrict__ x, T *__restrict__ y, int cols) {
             put(&out[k * BLOCK + tid], v[k] / sum);
 }
 
-#define SOFTMAX_FUSED(dtype, T, name)                                                  \
-    extern "C" __global__ void __launch_bounds__(BLOCK)                                   \
-        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int cols) {    \
-        name(x, y, cols);                                                                 \
+#define SOFTMAX_FUSED(dtype, T, name)                                                    \
+    extern "C" __global__ void __launch_bounds__(BLOCK)                                  \
+        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                                \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_FUSED, fused)

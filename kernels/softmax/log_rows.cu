@@ -19,7 +19,7 @@ template <class Exp, class Row> __device__ float2 max_and_log(Row &row) {
 }
 
 #define LOG_ROWS(dtype, T, name)                                                             \
-    extern "C" __global__ void __launch_bounds__(256 * sizeof(T))                                    \
+    extern "C" __global__ void __launch_bounds__(256 * sizeof(T))                            \
         log_softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int cols) { \
         const size_t at = (size_t)blockIdx.x * cols;                                         \
         PackedRow<T, 8> row(x + at, cols, threadIdx.x, blockDim.x);                          \
@@ -27,7 +27,7 @@ template <class Exp, class Row> __device__ float2 max_and_log(Row &row) {
         s.y += s.x - s.x; /* NaN if the maximum is infinite */                               \
         row.write(y + at, [&](float v) { return (v - s.x) - s.y; });                         \
     }                                                                                        \
-    extern "C" __global__ void __launch_bounds__(256 * sizeof(T))                                    \
+    extern "C" __global__ void __launch_bounds__(256 * sizeof(T))                            \
         lse_##name##_##dtype(const T *__restrict__ x, float *__restrict__ y, int cols) {     \
         PackedRow<T, 8> row(x + (size_t)blockIdx.x * cols, cols, threadIdx.x, blockDim.x);   \
         const float2 s = max_and_log<ExpOf<T>>(row);                                         \

@@ -27,7 +27,6 @@ template <class T, int VECTORS> struct RegisterRow {
     Cut<T> cut;
     unsigned thread, team;
 
-    RegisterRow() = default;
     __device__ RegisterRow(const T *row, unsigned n, unsigned thread, unsigned team)
         : cut(row, n), thread(thread), team(team) {
         ragged = has_ragged() ? get(row[cut.ragged(thread)]) : NEG_INF;
@@ -54,7 +53,9 @@ template <class T, int VECTORS> struct RegisterRow {
         }
     }
 
-    __device__ bool has_ragged() const { return thread < cut.head + cut.tail; }
+    __device__ bool has_ragged() const {
+        return thread < cut.head + cut.tail;
+    }
 
     __device__ float max() const {
         float max = ragged;

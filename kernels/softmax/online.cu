@@ -5,8 +5,7 @@
  */
 #include "kernels/softmax/online.cuh"
 
-template <class T>
-__device__ void online(const T *__restrict__ x, T *__restrict__ y, int cols) {
+template <class T> __device__ void online(const T *__restrict__ x, T *__restrict__ y, int cols) {
     __shared__ Online part[BLOCK];
     const T *row = x + (size_t)blockIdx.x * cols;
     T *out = y + (size_t)blockIdx.x * cols;
@@ -28,10 +27,10 @@ __device__ void online(const T *__restrict__ x, T *__restrict__ y, int cols) {
         put(&out[i], expf(get(row[i]) - s.m) / s.l);
 }
 
-#define SOFTMAX_ONLINE(dtype, T, name)                                                  \
-    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,          \
-                                                        T *__restrict__ y, int cols) {    \
-        name(x, y, cols);                                                                 \
+#define SOFTMAX_ONLINE(dtype, T, name)                                                 \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,       \
+                                                        T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                              \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_ONLINE, online)

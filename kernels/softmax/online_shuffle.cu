@@ -30,10 +30,10 @@ __device__ void online_shuffle(const T *__restrict__ x, T *__restrict__ y, int c
         put(&out[i], expf(get(row[i]) - s.m) / s.l);
 }
 
-#define SOFTMAX_ONLINE_SHUFFLE(dtype, T, name)                                                  \
-    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,          \
-                                                        T *__restrict__ y, int cols) {    \
-        name(x, y, cols);                                                                 \
+#define SOFTMAX_ONLINE_SHUFFLE(dtype, T, name)                                         \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,       \
+                                                        T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                              \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_ONLINE_SHUFFLE, online_shuffle)

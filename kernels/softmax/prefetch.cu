@@ -1,5 +1,5 @@
 /*
- * Rung 10.  As rung 8, with a fixed grid whose blocks stride over the rows: while a block computes and
+ * Rung 11.  As rung 9, with a fixed grid whose blocks stride over the rows: while a block computes and
  * writes a row, the copies of its next one into shared memory are under way (cp.async), so that a
  * multiprocessor with a single block keeps memory busy too.  Each thread copies what it will read
  * itself, so no barrier is needed between copy and read; the copies of the next row start behind the
@@ -31,11 +31,10 @@ __device__ void prefetch(const T *__restrict__ x, T *__restrict__ y, int rows, i
     }
 }
 
-#define SOFTMAX_PREFETCH(dtype, T, name)                                                    \
-    extern "C" __global__ void __launch_bounds__(1024)                                      \
-        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int rows,      \
-                                 int cols) {                                                \
-        prefetch<ExpOf<T>>(x, y, rows, cols);                                          \
+#define SOFTMAX_PREFETCH(dtype, T, name)                                                           \
+    extern "C" __global__ void __launch_bounds__(1024)                                             \
+        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int rows, int cols) { \
+        prefetch<ExpOf<T>>(x, y, rows, cols);                                                      \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_PREFETCH, prefetch)

@@ -1,5 +1,5 @@
 /*
- * Rung 12.  Rows of any length over several blocks, in two launches and without waiting: first each
+ * Rung 13.  Rows of any length over several blocks, in two launches and without waiting: first each
  * block leaves the (max, sum) of its chunk, then each joins its row's states and writes its chunk.  x is
  * read twice, the second time from L2 if the row is still there.  lse needs the first reading only.
  */
@@ -68,22 +68,21 @@ __device__ void write_chunk(const T *x, T *y, int cols, int chunk_cols, const F 
 }
 
 #define SPLIT(dtype, T, name)                                                                    \
-    extern "C" __global__ void __launch_bounds__(512)                                            \
-        softmax_states_##dtype(const T *__restrict__ x, float2 *__restrict__ states, int cols,   \
-                               int chunk_cols) {                                                 \
+    extern "C" __global__ void __launch_bounds__(512) softmax_states_##dtype(                    \
+        const T *__restrict__ x, float2 *__restrict__ states, int cols, int chunk_cols) {        \
         split_states<ExpOf<T>>(x, states, cols, chunk_cols);                                     \
     }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(512) softmax_##name##_##dtype(                  \
-        const T *__restrict__ x, const float2 *__restrict__ states, T *__restrict__ y, int cols, \
-        int chunk_cols) {                                                                        \
+    extern "C" __global__ void __launch_bounds__(512)                                            \
+        softmax_##name##_##dtype(const T *__restrict__ x, const float2 *__restrict__ states,     \
+                                 T *__restrict__ y, int cols, int chunk_cols) {                  \
         const Online s = or_nan(join_row(states, blockIdx.y, gridDim.x));                        \
         const ExpOf<T> exp(s.m);                                                                 \
         const float scale = 1.0f / s.l;                                                          \
         write_chunk(x, y, cols, chunk_cols, [&](float v) { return exp(v) * scale; });            \
     }                                                                                            \
-    extern "C" __global__ void __launch_bounds__(512) log_softmax_##name##_##dtype(              \
-        const T *__restrict__ x, const float2 *__restrict__ states, T *__restrict__ y, int cols, \
-        int chunk_cols) {                                                                        \
+    extern "C" __global__ void __launch_bounds__(512)                                            \
+        log_softmax_##name##_##dtype(const T *__restrict__ x, const float2 *__restrict__ states, \
+                                     T *__restrict__ y, int cols, int chunk_cols) {              \
         const Online s = or_nan(join_row(states, blockIdx.y, gridDim.x));                        \
         const float log_sum = logf(s.l);                                                         \
         write_chunk(x, y, cols, chunk_cols, [&](float v) { return (v - s.m) - log_sum; });       \

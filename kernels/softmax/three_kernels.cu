@@ -7,8 +7,7 @@
 #include "kernels/softmax/row.cuh"
 
 template <class T>
-__device__ void max_step(const T *__restrict__ x,
-                                                         float *__restrict__ m, int cols) {
+__device__ void max_step(const T *__restrict__ x, float *__restrict__ m, int cols) {
     __shared__ float part[BLOCK];
     const T *row = x + (size_t)blockIdx.x * cols;
 
@@ -21,9 +20,8 @@ __device__ void max_step(const T *__restrict__ x,
 }
 
 template <class T>
-__device__ void sum_step(const T *__restrict__ x,
-                                                         const float *__restrict__ m,
-                                                         float *__restrict__ l, int cols) {
+__device__ void sum_step(const T *__restrict__ x, const float *__restrict__ m,
+                         float *__restrict__ l, int cols) {
     __shared__ float part[BLOCK];
     const T *row = x + (size_t)blockIdx.x * cols;
     const float max = m[blockIdx.x];
@@ -37,10 +35,8 @@ __device__ void sum_step(const T *__restrict__ x,
 }
 
 template <class T>
-__device__ void write_step(const T *__restrict__ x,
-                                                           const float *__restrict__ m,
-                                                           const float *__restrict__ l,
-                                                           T *__restrict__ y, int cols) {
+__device__ void write_step(const T *__restrict__ x, const float *__restrict__ m,
+                           const float *__restrict__ l, T *__restrict__ y, int cols) {
     const int i = blockIdx.y * BLOCK + threadIdx.x;
 
     if (i < cols) {

@@ -25,10 +25,10 @@ __device__ void three_pass(const T *__restrict__ x, T *__restrict__ y, int cols)
         put(&out[i], expf(get(row[i]) - max) / sum);
 }
 
-#define SOFTMAX_THREE_PASS(dtype, T, name)                                                  \
-    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,          \
-                                                        T *__restrict__ y, int cols) {    \
-        name(x, y, cols);                                                                 \
+#define SOFTMAX_THREE_PASS(dtype, T, name)                                             \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,       \
+                                                        T *__restrict__ y, int cols) { \
+        name(x, y, cols);                                                              \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_THREE_PASS, three_pass)

@@ -40,10 +40,10 @@ __device__ void warp(const T *__restrict__ x, T *__restrict__ y, int rows, int c
             put(&out[k * WARP + lane], v[k] / sum);
 }
 
-#define SOFTMAX_WARP(dtype, T, name)                                                      \
-    extern "C" __global__ void softmax_##name##_##dtype(                                  \
-        const T *__restrict__ x, T *__restrict__ y, int rows, int cols) {                 \
-        name(x, y, rows, cols);                                                           \
+#define SOFTMAX_WARP(dtype, T, name)                                                             \
+    extern "C" __global__ void softmax_##name##_##dtype(const T *__restrict__ x,                 \
+                                                        T *__restrict__ y, int rows, int cols) { \
+        name(x, y, rows, cols);                                                                  \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_WARP, warp)

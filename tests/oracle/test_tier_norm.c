@@ -9,7 +9,7 @@
 
 #include "oracle/simd_norm.h"
 #include "oracle/tier_norm.h"
-#include "oracle/tier_topk.h"
+#include "oracle/tier.h"
 #include "tests/oracle/rows.h"
 
 enum { MAX_COLS = 300 };
