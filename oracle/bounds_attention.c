@@ -82,7 +82,7 @@ static double accumulation_floor(const struct accumulation *a, double n, double 
         return n * 0x1p-149;
     double aligned = dtype_min_normal(dt) * fmax(largest, dtype_min_normal(dt));
     if (a->tensor_core == TENSOR_CORE_TF32X3) /* a low part below 2^-126 loses 13 bits, too */
-        return 3 * blocks * (block_error(a) * aligned + 0x1p-147) + n * largest * 0x1p-135;
+        return 3 * blocks * (block_error(a) * aligned + 0x1p-147) + n * (largest + 1) * 0x1p-136; /* P is 1 at most */
     return blocks * (block_error(a) * aligned + 0x1p-147);
 }
 

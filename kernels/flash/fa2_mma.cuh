@@ -8,9 +8,7 @@
  * Rows of a query beyond the last, and keys beyond the last, are zeros in shared memory; such keys
  * are masked; so are the keys from lengths[batch] on.
  *
- * The options, in the order in which a logit meets them: scale, SOFTCAP, BIAS, ALIBI, then the masks
- * CAUSAL (the last query sees the last key) and WINDOW, then the SINK, a logit that counts in the sum
- * alone.
+ * Options: args.cuh.
  *
  * LAZY: the reference that is subtracted stays while no logit of the row is more than 8 (in log2 units)
  * above it, so that O and the sum are rescaled rarely; P may then reach 2^8.
@@ -22,38 +20,11 @@
 #include "kernels/flash/mma.cuh"
 
 #define WARPS 4
-#define LOG2E 0x1.715476p0f
 #define THRESHOLD 8.0f         /* log2 units */
 #define ROWS 128               /* query rows of a block */
 #define KEYS 64                /* keys of a tile */
 #define MT (ROWS / WARPS / 16) /* m16 tiles of a warp */
 #define NT (KEYS / 8)          /* n8 tiles of S */
-
-enum option : unsigned {
-    CAUSAL = 1,
-    WINDOW = 2, /* with CAUSAL: window_left keys before the query's own */
-    LENGTHS = 4,
-    SOFTCAP = 8,
-    BIAS = 16,
-    ALIBI = 32,
-    SINK = 64,
-    LAZY = 128,
-    POLY = 256,
-};
-
-template <class T> struct Args {
-    const T *__restrict__ q, *__restrict__ k, *__restrict__ v;
-    T *__restrict__ o;
-    float *__restrict__ lse;
-    int heads, kv_heads, queries, keys;
-    float scale, scale_log2; /* scale_log2 = scale log2(e) */
-    const int *lengths;      /* LENGTHS: [batch], keys that are real */
-    const T *bias;           /* BIAS: [batch][heads][queries][keys] */
-    const float *slopes; /* ALIBI: [heads]; a logit loses slope |distance to the query's own key| */
-    const float *sinks;  /* SINK: [heads] */
-    int window_left;
-    float softcap;
-};
 
 /*
  * Rows of HD values into a tile; zeros from row `rows` on.  to, from: where this thread's first chunk
@@ -71,8 +42,6 @@ static __device__ __forceinline__ void load_tile(uint32_t to, const T *from, int
 
 template <class T, int HD, unsigned OPTIONS>
 static __device__ __forceinline__ void attention(const Args<T> &args) {
-    /* A logit that is more than a product is kept as it is; else its scale goes into the exponent. */
-    constexpr bool PLAIN = !(OPTIONS & (SOFTCAP | BIAS | ALIBI | SINK));
     extern __shared__ __align__(256) unsigned char shared[];
     const uint32_t q_tile = (uint32_t)__cvta_generic_to_shared(shared);
     const uint32_t k_tile = q_tile + ROWS * HD * 2;
@@ -94,7 +63,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
         end = max(0, min(keys, first + rows + shift));
     if (OPTIONS & WINDOW)
         begin = max(0, first + shift - args.window_left) / KEYS * KEYS;
-    const float multiplier = PLAIN ? args.scale_log2 : LOG2E;
+    const float multiplier = PLAIN<OPTIONS> ? args.scale_log2 : LOG2E;
 
     /* The chunk that this thread copies of each tile's first rows. */
     const int my_row = threadIdx.x / (HD / 8), my_chunk = threadIdx.x % (HD / 8);
@@ -170,7 +139,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
             load_tile<T, HD, KEYS>(k_tile + my_place, k, keys - base - KEYS - my_row);
         copy_commit();
 
-        if (!PLAIN) {
+        if (!PLAIN<OPTIONS>) {
 #pragma unroll
             for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -179,15 +148,10 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
                     for (int i = 0; i < 4; i++) {
                         const int key = base + n * 8 + lane % 4 * 2 + i % 2;
                         const int row = row0 + m * 16 + i / 2 * 8;
-                        float z = s[m][n][i] * args.scale;
-                        if (OPTIONS & SOFTCAP)
-                            z = args.softcap * tanhf(z / args.softcap);
-                        if (OPTIONS & BIAS && key < keys && row < queries)
-                            z += Half<T>::wide(
-                                args.bias[((size_t)blockIdx.y * queries + row) * args.keys + key]);
-                        if (OPTIONS & ALIBI)
-                            z = fmaf(-args.slopes[head], (float)abs(row + shift - key), z);
-                        s[m][n][i] = z;
+                        if (key < keys && row < queries)
+                            s[m][n][i] =
+                                logit<OPTIONS>(args, s[m][n][i], (size_t)blockIdx.y * queries + row,
+                                               head, row + shift, key);
                     }
         }
         if (base + KEYS > keys || (OPTIONS & CAUSAL && base + KEYS - 1 > first + shift) ||
@@ -266,6 +230,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
     }
 
     /* O, through the warp's own rows of the Q tile, in 16-byte stores. */
+    unsigned again[2 * MT]; /* of each group of 8 rows, four bits a row: it is NaN */
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -275,6 +240,12 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
             l += __shfl_xor_sync(FULL_WARP, l, 2);
             const float inverse = l == 0.0f ? 0.0f : __frcp_rn(l);
             const int r = warp * (MT * 16) + m * 16 + h * 8 + lane / 4;
+            bool nan = l != l;
+#pragma unroll
+            for (int n = 0; n < HD / 8; n++)
+                nan |= out[m][n][2 * h] != out[m][n][2 * h] ||
+                       out[m][n][2 * h + 1] != out[m][n][2 * h + 1];
+            again[2 * m + h] = __ballot_sync(FULL_WARP, nan && r < rows);
 #pragma unroll
             for (int n = 0; n < HD / 8; n++) {
                 const uint32_t pair =
@@ -283,7 +254,9 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
             }
             if (lane % 4 == 0 && r < rows)
                 args.lse[(size_t)blockIdx.y * queries + first + r] =
-                    l == 0.0f ? NEG_INF : fmaf(isinf(top[m][h]) ? 0.0f : top[m][h], PLAIN ? args.scale : 1.0f, logf(l));
+                    l == 0.0f
+                        ? NEG_INF
+                        : fmaf(reference(top[m][h]), PLAIN<OPTIONS> ? args.scale : 1.0f, logf(l));
         }
     __syncwarp();
     constexpr int CHUNKS = HD / 8;
@@ -295,6 +268,17 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
             *(uint4 *)(args.o + q_offset + (size_t)r * HD + c * 8) =
                 *(const uint4 *)(shared + chunk_at<HD>(r, c));
     }
+    if constexpr ((OPTIONS & (CAUSAL | WINDOW)) != 0) /* else every row sees all that a tile has */
+        for (int i = 0; i < MT * 16; i++) {
+            unsigned of_group = 0;
+#pragma unroll
+            for (int k = 0; k < 2 * MT; k++)
+                of_group = k == i / 8 ? again[k] : of_group;
+            if (!(of_group >> i % 8 * 4 & 15))
+                continue;
+            __syncwarp(); /* after the stores above */
+            plain_row<OPTIONS, T, HD>(args, blockIdx.y, first + warp * (MT * 16) + i);
+        }
 }
 
 /* attention_FORM_hd{64,128}SUFFIX_{f16,bf16} of q k v o lse heads kv_heads queries keys scale scale_log2 */

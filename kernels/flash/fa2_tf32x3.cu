@@ -1,10 +1,13 @@
 /*
  * FlashAttention-2's form for f32 on tensor cores.  Each factor is split in two tf32 values,
  * x = high + low, and a product is low high + high low + high high in f32 accumulators: what is left
- * out is below 2^-21 of the product.
+ * out is below 1.3 2^-20 of the product.
  *
  * A tensor core cuts its sums toward zero.  So that this does not add up over the keys, each tile's
  * P V starts from 0, and is added to O in the fma that rescales it.
+ *
+ * A split infinity meets the 0 of another factor and is NaN, where a product of f32 is still an
+ * infinity: a row that comes out NaN is done again in plain f32 (args.cuh).
  *
  * A block of 8 warps holds 128 query rows, 16 a warp, and walks over the keys in tiles of 32.
  * Key 2t of 8 is column t of P's fragment and key 2t + 1 column t + 4, so that P goes from the
@@ -64,80 +67,33 @@ template <int HD> static __device__ __forceinline__ uint32_t chunk4_at(int r, in
     return (uint32_t)(r * HD * 4 + ((c ^ (r & 7)) << 4));
 }
 
-/*
- * One query row by the warp in plain f32, online over 32 keys at a time.  A split infinity meets the 0
- * of another factor and is NaN, where a product of f32 is still an infinity; so a row that came out
- * NaN is done again here.
- */
-template <int HD>
-static __device__ __noinline__ void plain_row(const float *q, const float *k, const float *v,
-                                              float *o, float *lse, int end, float scale,
-                                              float scale_log2) {
-    const int lane = threadIdx.x % WARP;
-    float out[HD / WARP] = {}, top = NEG_INF, sum = 0.0f;
-
-    for (int j = 0; j < end; j += WARP) {
-        const int key = j + lane;
-        float s = NEG_INF;
-        if (key < end) {
-            s = 0.0f;
-            for (int d = 0; d < HD; d++)
-                s = fmaf(q[d], k[(size_t)key * HD + d], s);
-        }
-        float t = s;
-        for (int mask = WARP / 2; mask > 0; mask /= 2)
-            t = fmaxf(t, __shfl_xor_sync(FULL_WARP, t, mask));
-        t = fmaxf(top, t);
-        const float at = isinf(t) ? 0.0f : t * scale_log2;
-        const float factor = exp2_sfu(fmaf(top, scale_log2, -at));
-        const float p = key < end ? exp2_sfu(fmaf(s, scale_log2, -at)) : 0.0f;
-        top = t;
-        sum = fmaf(sum, factor, p);
-        for (int i = 0; i < HD / WARP; i++)
-            out[i] *= factor;
-        for (int i = 0; i < min(WARP, end - j); i++) {
-            const float weight = __shfl_sync(FULL_WARP, p, i);
-            for (int d = 0; d < HD / WARP; d++)
-                out[d] = fmaf(weight, v[(size_t)(j + i) * HD + d * WARP + lane], out[d]);
-        }
-    }
-    for (int mask = WARP / 2; mask > 0; mask /= 2)
-        sum += __shfl_xor_sync(FULL_WARP, sum, mask);
-    for (int d = 0; d < HD / WARP; d++)
-        o[d * WARP + lane] = sum == 0.0f ? 0.0f : out[d] / sum;
-    if (lane == 0)
-        *lse = sum == 0.0f ? NEG_INF : fmaf(isinf(top) ? 0.0f : top, scale, logf(sum));
-}
-
-template <int HD, bool CAUSAL>
-static __device__ __forceinline__ void
-attention(const float *__restrict__ q, const float *__restrict__ k, const float *__restrict__ v,
-          float *__restrict__ o, float *__restrict__ lse, int heads, int kv_heads, int queries,
-          int keys, float scale, float scale_log2) {
+template <int HD, unsigned OPTIONS>
+static __device__ __forceinline__ void attention(const Args<float> &args) {
     extern __shared__ __align__(512) unsigned char shared[];
     constexpr int ROW = HD * 4;
     const uint32_t q_tile = (uint32_t)__cvta_generic_to_shared(shared);
     const uint32_t k_tile = q_tile + ROWS * ROW, v_tile = k_tile + KEYS * ROW;
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, g = lane / 4, t4 = lane % 4;
-    const int block = CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    const int heads = args.heads, queries = args.queries, keys = args.keys;
+    const float scale_log2 = args.scale_log2;
+    const int block = OPTIONS & CAUSAL ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
     const int first = block * ROWS;
     const int head = blockIdx.y % heads, batch = blockIdx.y / heads;
-    const int kv_head = head / (heads / kv_heads);
+    const int kv_head = head / (heads / args.kv_heads);
     const size_t q_offset = ((size_t)blockIdx.y * queries + first) * HD;
-    const size_t kv_offset = ((size_t)batch * kv_heads + kv_head) * keys * HD;
+    const size_t kv_offset = ((size_t)batch * args.kv_heads + kv_head) * keys * HD;
     const int rows = min(ROWS, queries - first);
     const int shift = keys - queries;
     int end = keys;
-    if (CAUSAL)
+    if (OPTIONS & CAUSAL)
         end = max(0, min(keys, first + rows + shift));
     const int tiles = (end + KEYS - 1) / KEYS;
 
     const int my_row = threadIdx.x / (HD / 4), my_chunk = threadIdx.x % (HD / 4);
     const uint32_t my_place = chunk4_at<HD>(my_row, my_chunk);
-    const float *const k_all = k + kv_offset, *const v_all = v + kv_offset;
-    k = k_all + my_row * HD + my_chunk * 4;
-    v = v_all + my_row * HD + my_chunk * 4;
-    load_tile<HD, ROWS>(q_tile + my_place, q + q_offset + my_row * HD + my_chunk * 4,
+    const float *k = args.k + kv_offset + my_row * HD + my_chunk * 4;
+    const float *v = args.v + kv_offset + my_row * HD + my_chunk * 4;
+    load_tile<HD, ROWS>(q_tile + my_place, args.q + q_offset + my_row * HD + my_chunk * 4,
                         rows - my_row);
     if (tiles > 0)
         load_tile<HD, KEYS>(k_tile + my_place, k, keys - my_row);
@@ -191,13 +147,13 @@ attention(const float *__restrict__ q, const float *__restrict__ k, const float 
         copy_commit();
 
         const int base = j * KEYS;
-        if (base + KEYS > keys || (CAUSAL && base + KEYS - 1 > first + shift)) {
+        if (base + KEYS > keys || (OPTIONS & CAUSAL && base + KEYS - 1 > first + shift)) {
 #pragma unroll
             for (int n = 0; n < NT; n++)
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
                     const int key = base + n * 8 + t4 * 2 + i % 2, row = row0 + i / 2 * 8;
-                    if (key >= keys || (CAUSAL && key > row + shift))
+                    if (key >= keys || (OPTIONS & CAUSAL && key > row + shift))
                         s[n][i] = NEG_INF;
                 }
         }
@@ -263,11 +219,11 @@ attention(const float *__restrict__ q, const float *__restrict__ k, const float 
         if (r < rows) {
 #pragma unroll
             for (int n = 0; n < HD / 8; n++)
-                *(float2 *)(o + q_offset + (size_t)r * HD + n * 8 + t4 * 2) =
+                *(float2 *)(args.o + q_offset + (size_t)r * HD + n * 8 + t4 * 2) =
                     make_float2(out[n][2 * h] * inverse, out[n][2 * h + 1] * inverse);
             if (t4 == 0)
-                lse[(size_t)blockIdx.y * queries + first + r] =
-                    l == 0.0f ? NEG_INF : fmaf(isinf(top[h]) ? 0.0f : top[h], scale, logf(l));
+                args.lse[(size_t)blockIdx.y * queries + first + r] =
+                    l == 0.0f ? NEG_INF : fmaf(reference(top[h]), args.scale, logf(l));
         }
     }
     for (int i = 0; i < 16; i++) {
@@ -275,20 +231,19 @@ attention(const float *__restrict__ q, const float *__restrict__ k, const float 
         if (!(again[i / 8] >> i % 8 * 4 & 15))
             continue;
         __syncwarp(); /* after the stores above */
-        plain_row<HD>(q + q_offset + (size_t)r * HD, k_all, v_all, o + q_offset + (size_t)r * HD,
-                      lse + (size_t)blockIdx.y * queries + first + r,
-                      CAUSAL ? max(0, min(keys, first + r + 1 + shift)) : keys, scale, scale_log2);
+        plain_row<OPTIONS, float, HD>(args, blockIdx.y, first + r);
     }
 }
 
-#define ENTRY(NAME, HD, CAUSAL)                                                                    \
-    extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2)                                   \
-        NAME(const float *q, const float *k, const float *v, float *o, float *lse, int heads,      \
-             int kv_heads, int queries, int keys, float scale, float scale_log2) {                 \
-        attention<HD, CAUSAL>(q, k, v, o, lse, heads, kv_heads, queries, keys, scale, scale_log2); \
+#define ENTRY(NAME, HD, OPTIONS)                                                              \
+    extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2)                              \
+        NAME(const float *q, const float *k, const float *v, float *o, float *lse, int heads, \
+             int kv_heads, int queries, int keys, float scale, float scale_log2) {            \
+        attention<HD, OPTIONS>(                                                               \
+            Args<float>{q, k, v, o, lse, heads, kv_heads, queries, keys, scale, scale_log2}); \
     }
 
-ENTRY(attention_fa2_tf32x3_hd64_f32, 64, false)
-ENTRY(attention_fa2_tf32x3_hd64_causal_f32, 64, true)
-ENTRY(attention_fa2_tf32x3_hd128_f32, 128, false)
-ENTRY(attention_fa2_tf32x3_hd128_causal_f32, 128, true)
+ENTRY(attention_fa2_tf32x3_hd64_f32, 64, 0)
+ENTRY(attention_fa2_tf32x3_hd64_causal_f32, 64, CAUSAL)
+ENTRY(attention_fa2_tf32x3_hd128_f32, 128, 0)
+ENTRY(attention_fa2_tf32x3_hd128_causal_f32, 128, CAUSAL)

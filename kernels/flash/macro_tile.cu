@@ -93,6 +93,7 @@ macro_tile(const float *__restrict__ q, const float *__restrict__ k, const float
         }
         __syncwarp(); /* a row's 16 threads are of one warp */
         const int count = min(KEYS, shape.keys - j);
+        const bool masked = CAUSAL && shape.seen(first, true) < j + count;
         for (int c = 0; c < count; c++) {
             float4 vd[MY_DIMS / 4];
 #pragma unroll
@@ -101,6 +102,8 @@ macro_tile(const float *__restrict__ q, const float *__restrict__ k, const float
 #pragma unroll
             for (int i = 0; i < MY_ROWS; i++) {
                 const float p = p_tile[(y + i * SIDE) * P_STRIDE + c];
+                if (masked && j + c >= shape.seen(first + y + i * SIDE, true))
+                    continue; /* 0 NaN is NaN */
 #pragma unroll
                 for (int d = 0; d < MY_DIMS / 4; d++) {
                     out[i][4 * d] = fmaf(p, vd[d].x, out[i][4 * d]);

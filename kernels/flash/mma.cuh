@@ -8,13 +8,9 @@
 #ifndef KERNELS_FLASH_MMA_CUH
 #define KERNELS_FLASH_MMA_CUH
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <stdint.h>
 
-#define WARP 32
-#define FULL_WARP 0xffffffffu
-#define NEG_INF __int_as_float(0xff800000)
+#include "kernels/flash/args.cuh"
 
 template <class T> struct Half;
 
@@ -32,8 +28,6 @@ template <> struct Half<__half> {
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
         return d;
     }
-    static __device__ __forceinline__ __half round(float x) { return __float2half_rn(x); }
-    static __device__ __forceinline__ float wide(__half x) { return __half2float(x); }
 };
 
 template <> struct Half<__nv_bfloat16> {
@@ -49,10 +43,6 @@ template <> struct Half<__nv_bfloat16> {
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
         return d;
     }
-    static __device__ __forceinline__ __nv_bfloat16 round(float x) {
-        return __float2bfloat16_rn(x);
-    }
-    static __device__ __forceinline__ float wide(__nv_bfloat16 x) { return __bfloat162float(x); }
 };
 
 /* Four 8 x 8 matrices; lane l gives the address of row l % 8 of matrix l / 8. */
@@ -83,13 +73,6 @@ static __device__ __forceinline__ void copy_commit() {
 /* Wait until at most PENDING of the newest groups are on their way. */
 template <int PENDING> static __device__ __forceinline__ void copy_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
-/* 2^x by the special function unit, subnormals flushed. */
-static __device__ __forceinline__ float exp2_sfu(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
 }
 
 /*

@@ -188,7 +188,8 @@ split(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v,
             o_part[((head0 + r) * parts + part) * HD + d] = o * inverse;
         }
         if (lane == 0)
-            lse_part[(head0 + r) * parts + part] = l == 0.0f ? NEG_INF : fmaf(isinf(t) ? 0.0f : t, scale, logf(l));
+            lse_part[(head0 + r) * parts + part] =
+                l == 0.0f ? NEG_INF : fmaf(reference(t), scale, logf(l));
     }
 }
 
@@ -208,14 +209,14 @@ combine(const float *__restrict__ o_part, const float *__restrict__ lse_part, T 
     float m = NEG_INF;
     for (int i = 0; i < parts; i++)
         m = fmaxf(m, lse_part[i]);
-    const float at = isinf(m) ? 0.0f : m;
+    const float at = reference(m);
     float l = 0.0f, sum = 0.0f;
     for (int i = 0; i < parts; i++) {
         const float weight = expf(lse_part[i] - at);
         l += weight;
         sum = fmaf(weight, o_part[(size_t)i * HD + d], sum);
     }
-    o[row * HD + d] = Half<T>::round(l == 0.0f ? 0.0f : sum / l);
+    put(&o[row * HD + d], l == 0.0f ? 0.0f : sum / l);
     if (d == 0)
         lse[row] = l == 0.0f ? NEG_INF : at + logf(l);
 }

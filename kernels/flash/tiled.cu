@@ -58,6 +58,7 @@ tiled(const float *__restrict__ q, const float *__restrict__ k, const float *__r
                     pv = fmaf(__shfl_sync(FULL_WARP, p, c), v_tile[c * ROW + d], pv);
                 o[row * HD + d] = fmaf(j ? o[row * HD + d] : 0.0f, old_share, pv * tile_share);
             }
+            __syncwarp(); /* every lane has read what stands there */
             if (lane == 0) {
                 top[row] = m;
                 sum[row] = l;
