@@ -63,21 +63,24 @@ static const struct case_dims full_topk[] = {
     {.rows = 3, .cols = 4099, .k = 4},
 };
 
-/* What an op's suites are made of: shapes of both, and more of `full`. */
+/*
+ * What an op's suites are made of: shapes of both, and more of `full`.  quick takes one pair of fill
+ * and shape in `thin`, each fill other shapes.
+ */
 struct shapes {
     const struct case_dims *quick, *full;
-    size_t quick_count, full_count;
+    size_t quick_count, full_count, thin;
 };
 
 static struct shapes shapes_of(const struct op *op) {
     if (op->dims[2] == DIM_K)
-        return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk)};
+        return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk), 2};
     if (op->dims[0] == DIM_BATCH)
         return (struct shapes){quick_attention, full_attention, COUNT(quick_attention),
-                               COUNT(full_attention)};
+                               COUNT(full_attention), 12};
     if (op->dims[1] == DIM_HEADS)
-        return (struct shapes){quick_heads, full_heads, COUNT(quick_heads), COUNT(full_heads)};
-    return (struct shapes){quick_rows, full_rows, COUNT(quick_rows), COUNT(full_rows)};
+        return (struct shapes){quick_heads, full_heads, COUNT(quick_heads), COUNT(full_heads), 4};
+    return (struct shapes){quick_rows, full_rows, COUNT(quick_rows), COUNT(full_rows), 8};
 }
 
 static const struct case_dims order_shapes[] = {{5, 33}, {4, 256}, {3, 1025}};
@@ -132,10 +135,11 @@ static struct case_dims fitted(const struct kernel *kernel, struct case_dims dim
     return fit;
 }
 
-static status_t add_shapes(struct plan *p, const struct kernel *kernel, enum check check,
-                           const struct fill *fill, const struct case_dims *shapes, size_t count,
-                           uint64_t seed) {
-    for (size_t i = 0; i < count; i++) {
+/* Shapes first, first + step ... of a list; the i-th has seed + i. */
+static status_t add_every(struct plan *p, const struct kernel *kernel, enum check check,
+                          const struct fill *fill, const struct case_dims *shapes, size_t count,
+                          size_t first, size_t step, uint64_t seed) {
+    for (size_t i = first; i < count; i += step) {
         const struct plan_item item = {.check = check,
                                        .op = kernel->op,
                                        .fill = fill,
@@ -148,17 +152,25 @@ static status_t add_shapes(struct plan *p, const struct kernel *kernel, enum che
     return OK;
 }
 
+static status_t add_shapes(struct plan *p, const struct kernel *kernel, enum check check,
+                           const struct fill *fill, const struct case_dims *shapes, size_t count,
+                           uint64_t seed) {
+    return add_every(p, kernel, check, fill, shapes, count, 0, 1, seed);
+}
+
 static status_t add_fills(struct plan *p, const struct kernel *kernel, enum suite suite,
                           uint64_t seed) {
-    const struct shapes shapes = shapes_of(kernel->op);
+    const struct shapes s = shapes_of(kernel->op);
+    const size_t thin = suite == SUITE_FULL ? 1 : s.thin;
+    const unsigned seeds = suite == SUITE_FULL ? FULL_SEEDS : QUICK_SEEDS;
     status_t st = OK;
     for (const struct fill *f = fills_of(kernel->op); f->name; f++) {
-        unsigned seeds = suite == SUITE_FULL ? FULL_SEEDS : QUICK_SEEDS;
-        for (unsigned k = 0; k < seeds; k++)
-            TRY(add_shapes(p, kernel, CHECK_BOUND, f, shapes.quick, shapes.quick_count,
-                           seed + k * SEED_STEP));
+        const size_t nth = (size_t)(f - fills_of(kernel->op));
+        for (unsigned k = 0; k < seeds; k++) /* each seed at shapes between the other's */
+            TRY(add_every(p, kernel, CHECK_BOUND, f, s.quick, s.quick_count,
+                          (nth + k * thin / seeds) % thin, thin, seed + k * SEED_STEP));
         if (suite == SUITE_FULL)
-            TRY(add_shapes(p, kernel, CHECK_BOUND, f, shapes.full, shapes.full_count, seed));
+            TRY(add_shapes(p, kernel, CHECK_BOUND, f, s.full, s.full_count, seed));
     }
 done:
     return st;
@@ -176,12 +188,16 @@ static status_t add_orders(struct plan *p, const struct kernel *kernel, enum sui
     status_t st = OK;
     const struct shapes shapes = shapes_of(kernel->op);
     bool permutes = case_permutes(kernel);
+    const size_t thin =
+        suite == SUITE_FULL ? 1 : COUNT(order_shapes); /* quick: each fill a shape */
     for (const struct fill *f = fills; permutes && f->name; f++)
         if (suite == SUITE_FULL || in_order_fills(f))
-            TRY(add_shapes(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes), seed));
+            TRY(add_every(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes),
+                          (size_t)(f - fills) % thin, thin, seed));
     if (!permutes && kernel->deterministic) /* repeats, schedules and neighbours only */
-        TRY(add_shapes(p, kernel, CHECK_ORDER, &fills_of(kernel->op)[0], shapes.quick,
-                       shapes.quick_count, seed));
+        TRY(add_every(p, kernel, CHECK_ORDER, &fills_of(kernel->op)[0], shapes.quick,
+                      shapes.quick_count, suite == SUITE_FULL ? 0 : shapes.quick_count / 2,
+                      suite == SUITE_FULL ? 1 : shapes.quick_count, seed));
 done:
     return st;
 }

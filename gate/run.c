@@ -226,12 +226,13 @@ static status_t run_job(struct worker *w, size_t job) {
         group++;
     const struct group *g = &run->groups[group];
     size_t item = job - g->first_job;
-    char line[CASE_LINE_SIZE], name[JOURNAL_NAME_SIZE];
+    char line[CASE_LINE_SIZE], name[JOURNAL_NAME_SIZE] = "";
     struct test_case c = {0};
     status_t st = OK;
     TRY(plan_case(&c, &g->plan.items[item], g->kernel));
     check_line(line, sizeof line, g->plan.items[item].check, &c);
-    journal_name(name, &c, line);
+    if (run->journal)
+        journal_name(name, &c, line);
     for (size_t i = 0; i < run->subject_count; i++)
         if (run->subjects[i].group == group)
             TRY(deliver_known(run, &run->subjects[i], item, name, c.dims));
@@ -333,8 +334,9 @@ static status_t subject_init(struct run *run, struct subject *s, const struct ke
     s->kernel = kernel;
     TRY(file_sha256(s->image_sha256, kernel->image));
     TRY(plain_find(&s->plain, kernel));
-    TRY(journal_key(s->key, kernel, s->image_sha256, device_info(first->device),
-                    first->twin ? device_info(first->twin) : NULL));
+    if (run->opt->dir)
+        TRY(journal_key(s->key, kernel, s->image_sha256, device_info(first->device),
+                        first->twin ? device_info(first->twin) : NULL));
     TRY(join_group(run, s));
     size_t count = run->groups[s->group].plan.count;
     s->outcomes = calloc(count, sizeof *s->outcomes);

@@ -184,8 +184,11 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
                     t = top[m][h];
                 /* An infinity would make NaN of itself; so a row of +Inf has a sum of +Inf. */
                 const float at = isinf(t) ? 0.0f : t * multiplier;
-                if (__any_sync(FULL_WARP, t != top[m][h])) { /* else the factors are 1 */
-                    const float factor = exp2_sfu(fmaf(top[m][h], multiplier, -at));
+                /* The fma's argument is not 0 at the same maximum, but what is left of its product's
+                 * rounding: without the 1 a row's bits would depend on the other rows of the warp. */
+                if (__any_sync(FULL_WARP, t != top[m][h])) {
+                    const float factor =
+                        t == top[m][h] ? 1.0f : exp2_sfu(fmaf(top[m][h], multiplier, -at));
                     top[m][h] = t;
                     sum[m][h] *= factor;
 #pragma unroll

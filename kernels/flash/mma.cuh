@@ -76,12 +76,13 @@ template <int PENDING> static __device__ __forceinline__ void copy_wait() {
 }
 
 /*
- * 2^x for x <= 0 on the FMA units: x = i + f, i = floor(x); 1 + f q(f) approximates 2^f on [0, 1]
- * within 2^-23.5 relative, coefficients by Remez's algorithm.  0 below -126; NaN stays NaN.
+ * 2^x on the FMA units: x = i + f, i = floor(x); 1 + f q(f) approximates 2^f on [0, 1]
+ * within 2^-23.5 relative, coefficients by Remez's algorithm.  0 below -126, infinity from 128 on; NaN
+ * stays NaN.
  */
 static __device__ __forceinline__ float exp2_fma(float x) {
-    x = x < -127.0f ? -127.0f : x;                 /* fmaxf would drop a NaN */
-    const float shifted = __fadd_rd(x, 0x1.8p23f); /* its low bits are i */
+    x = x < -127.0f ? -127.0f : x > 128.0f ? 128.0f : x; /* fmaxf would drop a NaN */
+    const float shifted = __fadd_rd(x, 0x1.8p23f);       /* its low bits are i */
     const float f = x - (shifted - 0x1.8p23f);
     float p = 0x1.e974fap-10f;
     p = fmaf(p, f, 0x1.277856p-7f);
