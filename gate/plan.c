@@ -70,17 +70,20 @@ static const struct case_dims full_topk[] = {
 struct shapes {
     const struct case_dims *quick, *full;
     size_t quick_count, full_count, thin;
+    unsigned seeds; /* of quick, per pair */
 };
 
 static struct shapes shapes_of(const struct op *op) {
     if (op->dims[2] == DIM_K)
-        return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk), 2};
+        return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk), 2, 2};
     if (op->dims[0] == DIM_BATCH)
-        return (struct shapes){quick_attention, full_attention, COUNT(quick_attention),
-                               COUNT(full_attention), 12};
+        return (struct shapes){quick_attention,        full_attention,
+                               COUNT(quick_attention), COUNT(full_attention),
+                               COUNT(quick_attention), 1};
     if (op->dims[1] == DIM_HEADS)
-        return (struct shapes){quick_heads, full_heads, COUNT(quick_heads), COUNT(full_heads), 4};
-    return (struct shapes){quick_rows, full_rows, COUNT(quick_rows), COUNT(full_rows), 8};
+        return (struct shapes){quick_heads,       full_heads, COUNT(quick_heads),
+                               COUNT(full_heads), 4,          2};
+    return (struct shapes){quick_rows, full_rows, COUNT(quick_rows), COUNT(full_rows), 8, 2};
 }
 
 static const struct case_dims order_shapes[] = {{5, 33}, {4, 256}, {3, 1025}};
@@ -88,10 +91,9 @@ static const char *const order_fills[] = {"normal", "huge",    "all_ninf", "alph
                                           "cancel", "ramp_up", "exact_int"};
 
 /* Ensembles: a few hundred rows make a bias stand out (docs/bounds.md); wide rows make tall sums. */
-static const struct case_dims quick_ensembles[] = {{512, 33}, {512, 257}};
+static const struct case_dims quick_ensembles[] = {{512, 257}};
 static const struct case_dims full_ensembles[] = {{4096, 33}, {4096, 65}, {2048, 257}, {512, 1025}};
 
-#define QUICK_SEEDS 2 /* per fill and shape */
 #define FULL_SEEDS 8
 #define SEED_STEP 1000      /* between them; within one, each shape has its own seed */
 #define QUICK_SAMPLES 2     /* pieces of a real file in `quick` */
@@ -162,7 +164,7 @@ static status_t add_fills(struct plan *p, const struct kernel *kernel, enum suit
                           uint64_t seed) {
     const struct shapes s = shapes_of(kernel->op);
     const size_t thin = suite == SUITE_FULL ? 1 : s.thin;
-    const unsigned seeds = suite == SUITE_FULL ? FULL_SEEDS : QUICK_SEEDS;
+    const unsigned seeds = suite == SUITE_FULL ? FULL_SEEDS : s.seeds;
     status_t st = OK;
     for (const struct fill *f = fills_of(kernel->op); f->name; f++) {
         const size_t nth = (size_t)(f - fills_of(kernel->op));
