@@ -39,7 +39,7 @@ status_t softmax_topk_budget(double *budget, const struct topk_row *row, const s
     if (row->renormalise) {
         for (size_t r = 0; r < k; r++)
             x[r] = row->row.x[index[r]];
-        struct oracle_row part = {x, k, row->row.empty_row};
+        struct oracle_row part = {.x = x, .cols = k, .empty_row = row->row.empty_row};
         TRY(softmax_budget(budget, &part, want, nu));
         for (size_t r = 0; nu->divide_first && facts.finite > 0 && r < k; r++)
             if (isfinite(x[r]))

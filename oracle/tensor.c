@@ -75,7 +75,7 @@ const struct tensor_type tensor_types[] = {
     {"i32", TENSOR_WHOLE, 4, NULL},
     {"i64", TENSOR_WHOLE, 8, NULL},
     {"u8", TENSOR_FLAG, 1, NULL},
-    {NULL},
+    {0},
 };
 
 const struct tensor_type *tensor_type_find(const char *name) {

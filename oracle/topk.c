@@ -38,7 +38,7 @@ static status_t rank(size_t *index, const struct topk_row *row) {
 static struct oracle_row chosen(double *x, const struct topk_row *row, const size_t *index) {
     for (size_t r = 0; r < row->k; r++)
         x[r] = row->row.x[index[r]];
-    return (struct oracle_row){x, row->k, row->row.empty_row};
+    return (struct oracle_row){.x = x, .cols = row->k, .empty_row = row->row.empty_row};
 }
 
 status_t softmax_topk_tier_enclose(size_t *index, struct enclosure *p, enum tier *tier,

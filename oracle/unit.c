@@ -146,7 +146,7 @@ void topk_unit(struct op_unit *u, size_t index) {
     struct topk_row *t = &u->own.topk;
     size_t cols = u->c.dims.cols;
     tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
-    *t = (struct topk_row){.row = {u->memory, cols, u->c.empty_row},
+    *t = (struct topk_row){.row = {.x = u->memory, .cols = cols, .empty_row = u->c.empty_row},
                            .k = u->c.dims.k,
                            .renormalise = u->c.options.renormalise};
     u->row.topk = t;

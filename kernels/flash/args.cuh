@@ -49,6 +49,15 @@ static __device__ __forceinline__ float exp2_sfu(float x) {
 /* A logit that is more than a product is kept as it is; else its scale goes into the exponent. */
 template <unsigned OPTIONS> constexpr bool PLAIN = !(OPTIONS & (SOFTCAP | BIAS | ALIBI | SINK));
 
+/* Of a ballot in which four lanes hold a row: a bit for each of the 8 rows. */
+static __device__ __forceinline__ unsigned rows_of(unsigned ballot) {
+    unsigned rows = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        rows |= (ballot >> 4 * i & 15 ? 1u : 0u) << i;
+    return rows;
+}
+
 /* The logit of what `s` = q k is for row (of all batches and heads) and key. */
 template <unsigned OPTIONS, class T>
 static __device__ __forceinline__ float logit(const Args<T> &args, float s, size_t row, int head,

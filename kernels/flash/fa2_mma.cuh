@@ -233,7 +233,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
     }
 
     /* O, through the warp's own rows of the Q tile, in 16-byte stores. */
-    unsigned again[2 * MT]; /* of each group of 8 rows, four bits a row: it is NaN */
+    unsigned again = 0; /* a bit for each of the warp's rows: it is NaN */
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -248,7 +248,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
             for (int n = 0; n < HD / 8; n++)
                 nan |= out[m][n][2 * h] != out[m][n][2 * h] ||
                        out[m][n][2 * h + 1] != out[m][n][2 * h + 1];
-            again[2 * m + h] = __ballot_sync(FULL_WARP, nan && r < rows);
+            again |= rows_of(__ballot_sync(FULL_WARP, nan && r < rows)) << (16 * m + 8 * h);
 #pragma unroll
             for (int n = 0; n < HD / 8; n++) {
                 const uint32_t pair =
@@ -272,15 +272,10 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
                 *(const uint4 *)(shared + chunk_at<HD>(r, c));
     }
     if constexpr ((OPTIONS & (CAUSAL | WINDOW)) != 0) /* else every row sees all that a tile has */
-        for (int i = 0; i < MT * 16; i++) {
-            unsigned of_group = 0;
-#pragma unroll
-            for (int k = 0; k < 2 * MT; k++)
-                of_group = k == i / 8 ? again[k] : of_group;
-            if (!(of_group >> i % 8 * 4 & 15))
-                continue;
+        for (; again; again &= again - 1) {
             __syncwarp(); /* after the stores above */
-            plain_row<OPTIONS, T, HD>(args, blockIdx.y, first + warp * (MT * 16) + i);
+            plain_row<OPTIONS, T, HD>(args, blockIdx.y,
+                                      first + warp * (MT * 16) + __ffs(again) - 1);
         }
 }
 

@@ -203,7 +203,7 @@ static __device__ __forceinline__ void attention(const Args<float> &args) {
         __syncthreads(); /* the next K is here; V may be overwritten */
     }
 
-    unsigned again[2];
+    unsigned again = 0; /* a bit for each of the warp's rows: it is NaN */
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         float l = sum[h];
@@ -215,7 +215,7 @@ static __device__ __forceinline__ void attention(const Args<float> &args) {
 #pragma unroll
         for (int n = 0; n < HD / 8; n++)
             nan |= out[n][2 * h] != out[n][2 * h] || out[n][2 * h + 1] != out[n][2 * h + 1];
-        again[h] = __ballot_sync(FULL_WARP, nan && r < rows);
+        again |= rows_of(__ballot_sync(FULL_WARP, nan && r < rows)) << 8 * h;
         if (r < rows) {
 #pragma unroll
             for (int n = 0; n < HD / 8; n++)
@@ -226,12 +226,9 @@ static __device__ __forceinline__ void attention(const Args<float> &args) {
                     l == 0.0f ? NEG_INF : fmaf(reference(top[h]), args.scale, logf(l));
         }
     }
-    for (int i = 0; i < 16; i++) {
-        const int r = warp * 16 + i;
-        if (!(again[i / 8] >> i % 8 * 4 & 15))
-            continue;
+    for (; again; again &= again - 1) {
         __syncwarp(); /* after the stores above */
-        plain_row<OPTIONS, float, HD>(args, blockIdx.y, first + r);
+        plain_row<OPTIONS, float, HD>(args, blockIdx.y, first + warp * 16 + __ffs(again) - 1);
     }
 }
 

@@ -30,7 +30,7 @@ static int close_catalogue(void **state) {
 static char *read_text(const char *path) {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    size_t size = 0, room = 1 << 20;
+    size_t size = 0, room = 8 << 20;
     char *text = malloc(room + 1);
     assert_non_null(text);
     size = fread(text, 1, room, file);

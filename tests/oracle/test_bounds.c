@@ -37,19 +37,19 @@ static double rho_f32(float got, struct enclosure want, double budget) {
 }
 
 static void enclose(struct enclosure *out, const char *op, const double *x, size_t cols) {
-    struct oracle_row row = {x, cols, EMPTY_NAN};
+    struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
     assert_int_equal(op_find(op)->enclose(out, &row), OK);
 }
 
 static void budget_of(double *out, const char *op, const double *x, size_t cols,
                       const struct enclosure *want, const struct numerics *nu) {
-    struct oracle_row row = {x, cols, EMPTY_NAN};
+    struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
     assert_int_equal(op_find(op)->budget(out, &row, want, nu), OK);
 }
 
 static void spread_of(double *out, const char *op, const double *x, size_t cols,
                       const struct enclosure *want, const struct numerics *nu) {
-    struct oracle_row row = {x, cols, EMPTY_NAN};
+    struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
     assert_int_equal(op_find(op)->spread(out, &row, want, nu), OK);
 }
 
@@ -649,7 +649,7 @@ static void test_wrong_sums(void **state) {
 static void test_refusals(void **state) {
     (void)state;
     double x[] = {1, 2}, budget[2];
-    struct oracle_row row = {x, 2, EMPTY_NAN};
+    struct oracle_row row = {.x = x, .cols = 2, .empty_row = EMPTY_NAN};
     struct enclosure want[2];
     enclose(want, "softmax", x, 2);
     const struct op *softmax = op_find("softmax"), *lse = op_find("lse"), *sum = op_find("sum");
@@ -700,7 +700,7 @@ static void test_special_rows(void **state) {
     assert_true(budget[0] == 0 && budget[1] > 0 && budget[2] > 0);
 
     /* an empty row that is to be uniform: one division */
-    struct oracle_row uniform = {rows[2], 3, EMPTY_UNIFORM};
+    struct oracle_row uniform = {.x = rows[2], .cols = 3, .empty_row = EMPTY_UNIFORM};
     const struct op *softmax = op_find("softmax");
     assert_int_equal(softmax->enclose(want, &uniform), OK);
     assert_int_equal(softmax->budget(budget, &uniform, want, &nu), OK);

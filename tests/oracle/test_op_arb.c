@@ -20,7 +20,7 @@
 #define PREC 400
 
 static void enclose(struct enclosure *out, const char *name, const double *x, size_t cols) {
-    struct oracle_row row = {x, cols, EMPTY_NAN};
+    struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
     assert_int_equal(op_find(name)->enclose(out, &row), OK);
 }
 

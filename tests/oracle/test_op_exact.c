@@ -217,7 +217,7 @@ static void check_log_softmax(enum row_kind kind, size_t j, double x, struct enc
 enum { MAX_COLS = 40 };
 
 static void enclose(struct enclosure *out, const char *name, const double *x, size_t cols) {
-    struct oracle_row row = {x, cols, EMPTY_NAN};
+    struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
     assert_int_equal(op_find(name)->enclose(out, &row), OK);
 }
 

@@ -13,7 +13,7 @@
 enum { MAX_COLS = 200 };
 
 static void enclose(struct enclosure *out, const char *name, const double *x, size_t cols) {
-    struct oracle_row row = {x, cols, EMPTY_NAN};
+    struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
     assert_int_equal(op_find(name)->enclose(out, &row), OK);
 }
 
@@ -213,7 +213,7 @@ static void test_low_precision_contains_high(void **state) {
     for (size_t i = 0; i < times(240); i++) {
         enum row_kind kind;
         size_t cols = make(x, i, &rng, &kind);
-        struct oracle_row row = {x, cols, EMPTY_NAN};
+        struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
         struct row_facts facts = row_examine(&row);
         mpfr_prec_t prec = 2 + (mpfr_prec_t)rng_below(&rng, 30);
         for (size_t k = 0; k < 3; k++) {
@@ -248,7 +248,7 @@ static status_t tight_at_384(struct enclosure *out, const struct oracle_row *row
 static void test_undecided(void **state) {
     (void)state;
     double x = 0;
-    struct oracle_row row = {&x, 1, EMPTY_NAN};
+    struct oracle_row row = {.x = &x, .cols = 1, .empty_row = EMPTY_NAN};
     struct row_facts facts = row_examine(&row);
     struct enclosure out;
     assert_int_equal(row_refine(&out, 1, &row, &facts, never_tight), ERR_UNDECIDED);
@@ -261,7 +261,7 @@ static void test_undecided(void **state) {
 static void test_no_memory(void **state) {
     (void)state;
     double x = 0;
-    struct oracle_row row = {&x, SIZE_MAX / 64, EMPTY_NAN};
+    struct oracle_row row = {.x = &x, .cols = SIZE_MAX / 64, .empty_row = EMPTY_NAN};
     struct row_facts facts = {.finite = 1};
     struct exp_row e;
     assert_int_equal(exp_row_init(&e, &row, &facts, 96), ERR_NOMEM);

@@ -48,7 +48,7 @@ static void check_exact(const char *what, const char *op, size_t j, struct enclo
 
 static void enclose(struct enclosure *out, const char *name, const double *x, size_t cols,
                     enum empty_row empty_row) {
-    struct oracle_row row = {x, cols, empty_row};
+    struct oracle_row row = {.x = x, .cols = cols, .empty_row = empty_row};
     const struct op *op = op_find(name);
     assert_non_null(op);
     assert_int_equal(op->enclose(out, &row), OK);

@@ -70,7 +70,7 @@ static void test_arb(void **state) {
     for (size_t i = 0; i < times(120); i++) {
         size_t cols = 1 + (size_t)rng_below(&rng, 100);
         row_make(x, cols, (enum row_kind)(i % ROW_KINDS), &rng);
-        struct topk_row row = {.row = {x, cols, EMPTY_NAN}, .renormalise = i % 2};
+        struct topk_row row = {.row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN}, .renormalise = i % 2};
         row.k = 1 + (size_t)rng_below(&rng, cols < MAX_K ? cols : MAX_K);
         enclose(index, p, &row);
         sum_by_arb(sum, &row, index, x[index[0]]);
@@ -105,7 +105,7 @@ static void test_special(void **state) {
     size_t index[4];
     struct enclosure p[4];
     double x[4] = {2, NAN, 3, 3};
-    struct topk_row row = {.row = {x, 4, EMPTY_ZERO}, .k = 3};
+    struct topk_row row = {.row = {.x = x, .cols = 4, .empty_row = EMPTY_ZERO}, .k = 3};
     enclose(index, p, &row);
     assert_true(enclosure_is_nan(p[0]) && index[2] == SIZE_MAX);
     x[1] = INFINITY;
@@ -188,7 +188,7 @@ static void test_kernels(void **state) {
             if (i % 5 == 0) /* near-ties: neighbours in f32, whose probabilities often coincide */
                 for (size_t j = 0; j < cols; j++)
                     x[j] = 40 + (double)rng_below(&rng, 8) * 0x1p-18;
-            struct topk_row row = {.row = {x, cols, EMPTY_NAN}, .renormalise = i % 3 == 0};
+            struct topk_row row = {.row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN}, .renormalise = i % 3 == 0};
             row.k = 1 + (size_t)rng_below(&rng, cols < MAX_K ? cols : MAX_K);
             struct numerics nu = simulated_numerics(alg, cols, threads);
             nu.divide_first = true;
@@ -232,7 +232,7 @@ static size_t judged(const struct topk_row *row, const size_t *got, enum topk_va
 static void test_wrong_ranks(void **state) {
     (void)state;
     double x[] = {1, 3, 2, 3, nextafterf(3, 0)};
-    struct topk_row row = {.row = {x, 5, EMPTY_NAN}, .k = 3};
+    struct topk_row row = {.row = {.x = x, .cols = 5, .empty_row = EMPTY_NAN}, .k = 3};
     static const struct {
         size_t got[3], by_input, ties_free, by_probability; /* the first wrong rank */
     } table[] = {
@@ -257,7 +257,7 @@ static void test_faults(void **state) {
     size_t index[8];
     struct enclosure want[8];
     row_make(x, 100, ROW_NORMAL, &rng);
-    struct topk_row row = {.row = {x, 100, EMPTY_NAN}, .k = 8};
+    struct topk_row row = {.row = {.x = x, .cols = 100, .empty_row = EMPTY_NAN}, .k = 8};
     struct numerics nu = simulated_numerics(&algorithms[0], 100, 1);
     enclose(index, want, &row);
     assert_int_equal(softmax_topk_budget(budget, &row, index, want, &nu), OK);
