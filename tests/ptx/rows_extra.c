@@ -25,7 +25,7 @@ enum { C_ADD, C_SUB, C_LO, C_HI };
 static uint64_t carried(const struct row_case *k, const uint64_t in[4]) {
     uwide ones = LOW(k->b), a = in[0] & ones, b = in[1] & ones, c = in[2] & ones, r;
     uwide coming = k->c & 2 ? (in[3] & ones) != 0 : 0;
-    uwide product = (uwide)(typed(in[0], k->b, k->c & 1) * typed(in[1], k->b, k->c & 1));
+    uwide product = (uwide)typed(in[0], k->b, k->c & 1) * (uwide)typed(in[1], k->b, k->c & 1);
     switch (k->a) {
     case C_ADD:
         r = a + b + coming;
