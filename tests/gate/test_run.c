@@ -100,7 +100,7 @@ static void any_number_of_threads(void **state) {
         assert_true(r.kernels[3].order_cases > 0);
         /* it is wrong beyond 100 columns and accepts up to 200 */
         const char *shape = strstr(r.kernels[3].findings[0].line, "--shape ");
-        size_t rows, cols;
+        size_t rows = 0, cols = 0;
         assert_true(shape && sscanf(shape, "--shape %zux%zu", &rows, &cols) == 2);
         CHECK(cols > 100 && cols <= 200, "%s", shape);
         char *text = results(&r);
