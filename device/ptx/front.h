@@ -4,6 +4,8 @@
 #ifndef DEVICE_PTX_FRONT_H
 #define DEVICE_PTX_FRONT_H
 
+#include <string.h>
+
 #include "device/ptx/ptx.h"
 
 /* ---- arena.c: memory of one module, dropped at once -------------------------------------------- */
@@ -58,7 +60,10 @@ MUST_CHECK status_t lexer_next(struct token *out, struct lexer *lexer);
 status_t front_fail(status_t code, const struct lexer *lexer, const struct token *at,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-bool token_is(const struct token *t, const char *text);
+/* Inline, so that the length of a constant is one. */
+static inline bool token_is(const struct token *t, const char *text) {
+    return t->len == strlen(text) && memcmp(t->text, text, t->len) == 0 && t->kind != TOK_STRING;
+}
 
 /* ---- modifiers.c: dot words -> kinds of modifier --------------------------------------------------- */
 
@@ -133,6 +138,14 @@ struct fixup {
     const struct scope *scope;
 };
 
+/* What the row of an instruction's words is, by their text: a module repeats some dozens of them. */
+#define PTX_MNEMONICS 128
+struct mnemonic {
+    const char *text; /* in the source; NULL: none */
+    size_t len;
+    struct ptx_insn insn; /* without operands and place */
+};
+
 struct parser {
     struct lexer lexer;
     struct token token;          /* the one being looked at */
@@ -147,10 +160,13 @@ struct parser {
     size_t shared_bytes, shared_align_dynamic, local_bytes;
     unsigned loc_file, loc_line;
     unsigned sm;                 /* of .target: 90 for sm_90a */
+    struct mnemonic mnemonics[PTX_MNEMONICS];
 };
 
 MUST_CHECK status_t parse_advance(struct parser *p);
-bool parse_at(const struct parser *p, const char *text);
+static inline bool parse_at(const struct parser *p, const char *text) {
+    return token_is(&p->token, text);
+}
 /* Expect this very text and step over it. */
 MUST_CHECK status_t parse_expect(struct parser *p, const char *text);
 /* Step over the text if it is there. */

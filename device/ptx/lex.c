@@ -16,10 +16,6 @@ struct lexer lexer_start(const char *label, const char *text, size_t size) {
                           .line = 1};
 }
 
-bool token_is(const struct token *t, const char *text) {
-    return t->len == strlen(text) && memcmp(t->text, text, t->len) == 0 && t->kind != TOK_STRING;
-}
-
 status_t front_fail(status_t code, const struct lexer *lexer, const struct token *at,
                     const char *format, ...) {
     char what[256];

@@ -18,10 +18,6 @@ status_t parse_advance(struct parser *p) {
     return lexer_next(&p->token, &p->lexer);
 }
 
-bool parse_at(const struct parser *p, const char *text) {
-    return p->token.kind != TOK_END && token_is(&p->token, text);
-}
-
 status_t parse_expected(const struct parser *p, const char *what) {
     const struct token *t = &p->token;
     if (t->kind == TOK_END)

@@ -132,6 +132,32 @@ static status_t choose_row(struct ptx_insn *out, struct parser *p, const struct 
                       (int)(w->opcode.len < 40 ? w->opcode.len : 40), w->opcode.text);
 }
 
+/* Where the words' text stands if it has been met, or will stand: rows depend on nothing else. */
+static struct mnemonic *mnemonic_of(struct parser *p, const struct words *w) {
+    const struct token *last = w->count ? &w->word[w->count - 1] : &w->opcode;
+    const char *text = w->opcode.text;
+    size_t len = (size_t)(last->text + last->len - text);
+    uint32_t hash = UINT32_C(2166136261); /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT32_C(16777619);
+    struct mnemonic *m = &p->mnemonics[(hash ^ hash >> 16) % PTX_MNEMONICS];
+    if (!m->text || m->len != len || memcmp(m->text, text, len) != 0)
+        *m = (struct mnemonic){.len = len};
+    return m;
+}
+
+static status_t find_row(struct ptx_insn *out, struct parser *p, const struct words *w) {
+    struct mnemonic *m = mnemonic_of(p, w);
+    if (!m->text) {
+        status_t st = choose_row(&m->insn, p, w);
+        if (st != OK)
+            return st;
+        m->text = w->opcode.text;
+    }
+    *out = m->insn;
+    return OK;
+}
+
 /* ---- the instruction -------------------------------------------------------------------------------- */
 
 status_t parse_append(struct parser *p, const struct ptx_insn *insn) {
@@ -172,7 +198,7 @@ status_t parse_insn(struct parser *p) {
     if (guarded)
         TRY(parse_predicate(&guard, p, true));
     TRY(parse_words(&words, p));
-    TRY(choose_row(&insn, p, &words));
+    TRY(find_row(&insn, p, &words));
     insn.line = line;
     insn.file = p->loc_file;
     insn.source_line = p->loc_line;
