@@ -1,52 +1,15 @@
 /*
  * Rung 12.  For rows too long for one block: `chunks` blocks hold a row in their shared memory (which
- * has room for three of them, registers for two), exchange the chunks' (max, sum) through global memory and wait for each other in the middle, so that even a
- * row of a million entries is read once and written once.
+ * has room for three of them, registers for two), exchange the chunks' (max, sum) through global
+ * memory (states.cuh) and wait for each other in the middle, so that even a row of a million entries
+ * is read once and written once.
  *
  * Waiting needs the blocks of a row on the GPU together.  Blocks take chunks in the order in which they
- * start (a ticket each), so all rows but the last one begun are complete, finish and make room for the
- * last one's blocks: there is no deadlock wherever one row fits.
- *
- * A chunk's state is one 64-bit word, (max, sum), written and read whole, and is its own flag:
- * softmax_wait_clear sets the words to all ones, which no state is, as a maximum is never NaN.  The
- * states are joined in the order of the chunks, whichever comes last: the same bits in every run.
+ * start, so all rows but the last one begun are complete, finish and make room for the last one's
+ * blocks: there is no deadlock wherever one row fits.
  */
 #include "kernels/softmax/on_chip.cuh"
-#include "kernels/softmax/online.cuh"
-
-#define EMPTY 0xffffffffffffffffull
-
-/* words[0] hands out tickets from 0; the states follow. */
-extern "C" __global__ void softmax_wait_clear(unsigned long long *words, int count) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count)
-        words[i] = i == 0 ? 0 : EMPTY;
-}
-
-static __device__ void publish(unsigned long long *to, float m, float l) {
-    const unsigned long long state =
-        (unsigned long long)__float_as_uint(l) << 32 | __float_as_uint(m);
-    asm volatile("st.relaxed.gpu.u64 [%0], %1;" : : "l"(to), "l"(state) : "memory");
-}
-
-static __device__ Online await(const unsigned long long *from) {
-    unsigned long long state;
-    for (;;) {
-        asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(state) : "l"(from) : "memory");
-        if (state != EMPTY)
-            return Online{__uint_as_float((unsigned)state), __uint_as_float(state >> 32)};
-        __nanosleep(20);
-    }
-}
-
-/* All chunks' states joined by one warp. */
-static __device__ Online join_chunks(const unsigned long long *states, unsigned chunks,
-                                     unsigned lane) {
-    Online s = online_empty();
-    for (unsigned c = lane; c < chunks; c += WARP)
-        s = online_join(s, await(&states[c]));
-    return online_warp(s);
-}
+#include "kernels/softmax/states.cuh"
 
 /*
  * A chunk in shared memory: thread t reads only vectors t, t + blockDim.x ..., which it copied itself, so
@@ -115,12 +78,8 @@ __device__ void blocks_wait(const T *__restrict__ x, T *__restrict__ y, unsigned
                             int cols, unsigned chunks, int chunk_cols) {
     extern __shared__ uint4 slots[];
     __shared__ float part[2 * WARP + 2];
-    __shared__ unsigned shared_ticket;
-
-    if (threadIdx.x == 0)
-        shared_ticket = atomicAdd((unsigned *)words, 1);
-    __syncthreads();
-    const unsigned r = shared_ticket / chunks, chunk = shared_ticket % chunks;
+    const unsigned ticket = take_ticket(words);
+    const unsigned r = ticket / chunks, chunk = ticket % chunks;
     const int start = min((int)chunk * chunk_cols, cols);
     const size_t at = (size_t)r * cols + start;
     const SharedRow<T> row(slots, x + at, min(chunk_cols, cols - start));

@@ -101,6 +101,10 @@ template <class T, int VECTORS> struct RegisterRow {
     }
 };
 
+struct StoreVector {
+    __device__ void operator()(uint4 *to, uint4 v) const { *to = v; }
+};
+
 /*
  * The same as it came from memory: a 16-bit entry takes half a register, and its exp is taken twice.
  */
@@ -164,7 +168,8 @@ template <class T, int VECTORS> struct PackedRow {
     }
 
     /* out = result(entry). */
-    template <class F> __device__ void write(T *out, const F &result) const {
+    template <class F, class Store = StoreVector>
+    __device__ void write(T *out, const F &result, const Store &store = Store()) const {
         uint4 *body = (uint4 *)(out + cut.head);
         if (thread < cut.head + cut.tail)
             put(&out[cut.ragged(thread)], result(ragged));
@@ -176,7 +181,7 @@ template <class T, int VECTORS> struct PackedRow {
 #pragma unroll
                 for (int j = 0; j < VEC<T>; j++)
                     x[j] = result(x[j]);
-                body[k * team + thread] = pack<T>(x);
+                store(&body[k * team + thread], pack<T>(x));
             }
     }
 };
