@@ -1,4 +1,5 @@
 /* test_base.c - base/: what the exit codes are, that messages survive, that the stream is fixed. */
+#include "base/parallel.h"
 #include "base/rng.h"
 #include "base/size.h"
 #include "base/status.h"
@@ -171,6 +172,96 @@ static void sizes_do_not_overflow_silently(void **state) {
     assert_int_equal(size_align(17, 1), 17);
 }
 
+/* ---- loops shared out to threads ------------------------------------------------------------------ */
+
+enum { ITEMS = 300, WORKERS = 4 };
+
+struct counted {
+    struct threads *threads;
+    atomic_int times[ITEMS], busy[WORKERS], running, most;
+    size_t failing; /* this item and all multiples of it; 0: none */
+    bool nested;
+};
+
+static status_t inner_item(void *context, unsigned worker, size_t item) {
+    struct counted *c = context;
+    (void)worker;
+    atomic_fetch_add(&c->times[item], 1);
+    return OK;
+}
+
+static status_t count_item(void *context, unsigned worker, size_t item) {
+    struct counted *c = context;
+    int running = atomic_fetch_add(&c->running, 1) + 1;
+    if (running > atomic_load(&c->most))
+        atomic_store(&c->most, running);
+    assert_true(worker < WORKERS);
+    assert_int_equal(atomic_fetch_add(&c->busy[worker], 1), 0); /* nobody else is this worker */
+    status_t st = OK;
+    if (c->failing && item % c->failing == 0 && item > 0)
+        st = FAIL(ERR_IO, "item %zu", item);
+    else if (c->nested)
+        st = parallel_for(c->threads, ITEMS, inner_item, c);
+    else
+        atomic_fetch_add(&c->times[item], 1);
+    for (int spin = 0; spin < 1000; spin++)
+        atomic_load(&c->running);
+    atomic_fetch_sub(&c->busy[worker], 1);
+    atomic_fetch_sub(&c->running, 1);
+    return st;
+}
+
+static atomic_int threads_done;
+
+static void note_done(void) {
+    atomic_fetch_add(&threads_done, 1);
+}
+
+static void every_item_is_done_once(void **state) {
+    (void)state;
+    for (unsigned count = 0; count <= WORKERS; count++) { /* 0: no threads at all */
+        static struct counted c;
+        struct threads t;
+        memset(&c, 0, sizeof c);
+        threads_init(&t, count ? count : 1, note_done);
+        c.threads = &t;
+        assert_int_equal(parallel_for(count ? &t : NULL, ITEMS, count_item, &c), OK);
+        for (size_t i = 0; i < ITEMS; i++)
+            assert_int_equal(c.times[i], 1);
+        assert_true(c.most <= (int)(count ? count : 1));
+        assert_int_equal(t.spare, (int)(count ? count : 1) - 1); /* all are given back */
+    }
+    assert_true(threads_done > 0);
+}
+
+static void loops_may_be_nested(void **state) {
+    (void)state;
+    static struct counted c;
+    struct threads t;
+    memset(&c, 0, sizeof c);
+    threads_init(&t, WORKERS, NULL);
+    c.threads = &t;
+    c.nested = true;
+    assert_int_equal(parallel_for(&t, 20, count_item, &c), OK);
+    for (size_t i = 0; i < ITEMS; i++)
+        assert_int_equal(c.times[i], 20);
+    assert_int_equal(t.spare, WORKERS - 1);
+}
+
+static void the_first_failure_is_reported(void **state) {
+    (void)state;
+    for (unsigned count = 1; count <= WORKERS; count++) {
+        static struct counted c;
+        struct threads t;
+        memset(&c, 0, sizeof c);
+        threads_init(&t, count, NULL);
+        c.failing = 7;
+        assert_int_equal(parallel_for(&t, ITEMS, count_item, &c), ERR_IO);
+        assert_string_equal(status_message(), "item 7"); /* which begins before item 14 */
+        assert_int_equal(c.times[ITEMS - 1], 0);         /* and nothing begins long after it */
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_codes),
@@ -183,6 +274,9 @@ int main(void) {
         cmocka_unit_test(below_keeps_its_bound),
         cmocka_unit_test(unit_is_in_range_and_on_its_grid),
         cmocka_unit_test(sizes_do_not_overflow_silently),
+        cmocka_unit_test(every_item_is_done_once),
+        cmocka_unit_test(loops_may_be_nested),
+        cmocka_unit_test(the_first_failure_is_reported),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }
