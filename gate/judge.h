@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "base/parallel.h"
 #include "gate/case.h"
 #include "gate/verdict.h"
 #include "oracle/tier.h"
@@ -22,6 +23,14 @@ struct audit {
     double share;
     uint64_t seed;
     bool worst;
+};
+
+/* Who helps with long work, and who is told of it; all NULL: nobody. */
+struct company {
+    struct threads *threads;
+    /* Called now and then, from any thread but never from two at once. */
+    void (*progress)(void *context, size_t done, size_t total);
+    void *context;
 };
 
 /*
@@ -38,16 +47,15 @@ struct truth {
     size_t count;           /* results: units x step */
     struct enclosure *want; /* of the units that are known; owned */
     unsigned char *tier;    /* enum tier by unit, or TIER_COUNT: not known yet; owned */
-    struct op_unit unit;    /* one of them; owned */
     struct audit audit;     /* the caller sets it; none to begin with */
+    struct company company; /* likewise */
     bool poison_sure;       /* judge_run has told: an output that holds the poison was never written */
 };
 
 /* Nothing is computed yet.  first = TIER_F64, for the caller to change. */
 MUST_CHECK status_t truth_init(struct truth *out, const struct op *op, const struct test_case *c,
                                enum empty_row empty_row);
-/* Make one row known, or all.  ERR_UNDECIDED, ERR_NOMEM. */
-MUST_CHECK status_t truth_row(struct truth *t, size_t row);
+/* Make all rows known.  ERR_UNDECIDED, ERR_NOMEM. */
 MUST_CHECK status_t truth_fill(struct truth *t);
 void truth_clear(struct truth *t); /* safe on a zeroed struct, and twice */
 

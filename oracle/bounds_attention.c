@@ -3,6 +3,7 @@
  * used here: D_j the error of logit j, eta_j the relative error of its weight (common to numerator
  * and sum), nu_j what the numerator alone adds, den that of the sum.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -37,9 +38,11 @@ struct bound {
     double *sorted;           /* z + D of all, ascending: what the kernel may have at most */
     size_t count, visible;    /* with and without the sink */
     double pv_blocks;         /* tensor core blocks with a visible key */
+    double pv_error;          /* of P v's accumulation */
     bool folded_scale;        /* scale log2(e) is one constant inside ex2's argument */
     double top, upper;        /* m = max z; max z + D */
     double worst;             /* of keys that count: |the kernel's maximum - m| at most */
+    double largest_q;
     double own;               /* the largest error that a z has for being computed in double */
     double largest;           /* magnitude of a partial result */
     double share, log_sum;    /* 1/S and log S, rounded up */
@@ -106,15 +109,20 @@ static double soften(const struct bound *b, double z, double *error) {
     return cap * t;
 }
 
+/* fmax, inline. */
+static double larger(double a, double b) {
+    return b > a ? b : a;
+}
+
 static void bound_logit(struct bound *b, struct key *key) {
     const struct attention_row *row = b->row;
     const double *k = row->k + key->j * row->k_stride;
-    double z = 0, size = 0, largest = 0, n = (double)row->head_dim;
+    double z = 0, size = 0, largest = b->largest_q, n = (double)row->head_dim;
     for (size_t i = 0; i < row->head_dim; i++) {
         double product = row->q[i] * k[i];
         z += product;
         size += fabs(product);
-        largest = fmax(largest, fmax(fabs(row->q[i]), fabs(k[i])));
+        largest = larger(largest, fabs(k[i]));
     }
     const double blocks = ceil(n / fmax(1, b->nu->qk.block));
     double own = size * (n + 4) * 0x1p-52;
@@ -162,6 +170,8 @@ static int compare_doubles(const void *a, const void *b) {
 static void bound_logits(struct bound *b) {
     double lower = -INFINITY; /* the kernel's maximum is at least this */
     b->top = b->upper = -INFINITY;
+    for (size_t i = 0; i < b->row->head_dim; i++)
+        b->largest_q = larger(b->largest_q, fabs(b->row->q[i]));
     for (size_t i = 0; i < b->count; i++) {
         struct key *key = &b->keys[i];
         if (key->j == SIZE_MAX)
@@ -283,31 +293,48 @@ static void bound_weights(struct bound *b) {
 
 /* ---- o and lse ------------------------------------------------------------------------------- */
 
-static double column_bound(const struct bound *b, size_t c, struct enclosure o) {
+/* A column's sums over the keys: the formula of docs/bounds.md, "o". */
+struct column {
+    double size, moved, noise, largest;
+};
+
+/* Of one key with a value, in every column. */
+static void add_key(struct column *columns, const struct bound *b, const struct key *key,
+                    const struct enclosure *o) {
     const struct numerics *nu = b->nu;
-    const double size = fmax(fabs(o.lo), fabs(o.hi)), n = (double)b->visible;
-    double moved = 0, noise = 0, largest = 0;
-    double by_division = b->division.rel + (b->division.nearest ? U32 : 0);
-    for (size_t i = 0; i < b->count; i++) {
-        const struct key *key = &b->keys[i];
-        bool sink = key->j == SIZE_MAX;
-        double v = sink ? 0 : b->row->v[key->j * b->row->v_stride + c];
-        if (!isfinite(v)) /* weight 0, or only the class counts */
+    const double *v = b->row->v + key->j * b->row->v_stride;
+    double alone = compound(b->pv_error, grown(key->rescalings, U32));
+    alone = compound(alone, key->rounding);
+    if (nu->divide_first)
+        alone = compound(alone, b->division.rel + (b->division.nearest ? U32 : 0));
+    const double common = key->p * key->eta, weight = key->p * (1 + key->eta);
+    for (size_t c = 0; c < b->row->value_dim; c++) {
+        const double size = fabs(v[c]);
+        if (!(size <= DBL_MAX)) /* weight 0, or only the class counts */
             continue;
-        moved += key->p * key->eta * fmax(fabs(v - o.lo), fabs(v - o.hi));
-        double alone = accumulation_error(&nu->pv, n, b->pv_blocks);
-        alone = compound(alone, grown(key->rescalings, U32));
-        alone = compound(alone, key->rounding);
-        if (nu->divide_first)
-            alone = compound(alone, by_division);
-        noise += key->p * (1 + key->eta) * fabs(v) * alone + b->floor * (fabs(v) + size);
-        largest = fmax(largest, fabs(v));
+        columns[c].moved += common * larger(fabs(v[c] - o[c].lo), fabs(v[c] - o[c].hi));
+        columns[c].noise += weight * size * alone + b->floor * (size + columns[c].size);
+        columns[c].largest = larger(columns[c].largest, size);
     }
+}
+
+/* The sink: a key with v = 0. */
+static void add_sink(struct column *columns, const struct bound *b, const struct key *key) {
+    for (size_t c = 0; c < b->row->value_dim; c++) {
+        columns[c].moved += key->p * key->eta * columns[c].size;
+        columns[c].noise += b->floor * columns[c].size;
+    }
+}
+
+static double column_bound(const struct bound *b, const struct column *column) {
+    const struct numerics *nu = b->nu;
+    const double size = column->size, largest = column->largest, n = (double)b->visible;
     const struct dtype *p_type = nu->p_type != NULL ? nu->p_type : nu->acc;
-    noise += accumulation_floor(&nu->pv, n, b->pv_blocks, p_type, largest) * exp(2 * b->worst);
+    double noise = column->noise +
+                   accumulation_floor(&nu->pv, n, b->pv_blocks, p_type, largest) * exp(2 * b->worst);
     if (nu->divide_first)
         noise += n * largest * 0x1p-149;
-    double err = (moved + noise + size * b->denominator_noise) / (1 - b->den);
+    double err = (column->moved + noise + size * b->denominator_noise) / (1 - b->den);
     /* The unnormalised numerator: S times as large, and more under a lazy maximum. */
     double held = largest * n * (1 + b->den) * exp2(nu->lazy_threshold);
     if (!(held <= dtype_max(nu->acc)))
@@ -317,6 +344,25 @@ static double column_bound(const struct bound *b, size_t c, struct enclosure o) 
         err += slip + last_rounding(&b->division, size + err + slip, nu);
     }
     return outward(with_output(err, size, nu), b->count + b->row->value_dim);
+}
+
+static status_t bound_columns(double *o_budget, struct bound *b, const struct enclosure *o) {
+    const size_t n = b->row->value_dim;
+    struct column *columns = calloc(n + 1, sizeof *columns);
+    if (columns == NULL)
+        return FAIL(ERR_NOMEM, "bounds: no memory for a head of %zu", n);
+    for (size_t c = 0; c < n; c++)
+        columns[c].size = fmax(fabs(o[c].lo), fabs(o[c].hi));
+    for (size_t i = 0; i < b->count; i++)
+        if (b->keys[i].j == SIZE_MAX)
+            add_sink(columns, b, &b->keys[i]);
+        else
+            add_key(columns, b, &b->keys[i], o);
+    for (size_t c = 0; c < n; c++)
+        if (!enclosure_is_nan(o[c]) && !isinf(o[c].lo))
+            o_budget[c] = column_bound(b, &columns[c]);
+    free(columns);
+    return OK;
 }
 
 static double lse_bound(const struct bound *b, struct enclosure lse, double of_log) {
@@ -369,31 +415,52 @@ static void bound_clear(struct bound *b) {
     free(b->sorted);
 }
 
-status_t attention_budget(double *o_budget, double *lse_budget, const struct attention_row *row,
-                          const struct enclosure *o, const struct enclosure *lse,
-                          const struct numerics *nu) {
+static bool only_class(const struct attention_bound *at) {
+    return enclosure_is_nan(*at->lse) || isinf(at->lse->lo); /* NaN, overflow, or empty */
+}
+
+static status_t bound_results(const struct attention_bound *at, struct bound *b, double of_log) {
+    const size_t n = b->row->value_dim;
+    *at->lse_budget = b->void_ ? INFINITY : lse_bound(b, *at->lse, of_log);
+    if (!b->void_)
+        return bound_columns(at->o_budget, b, at->o);
+    for (size_t c = 0; c < n; c++)
+        if (!enclosure_is_nan(at->o[c]) && !isinf(at->o[c].lo))
+            at->o_budget[c] = INFINITY;
+    return OK;
+}
+
+status_t attention_budgets(const struct attention_bound *at, size_t count,
+                           const struct attention_row *row, const struct numerics *nu) {
     struct bound b;
+    bool wanted = false;
     double of_log = 0;
-    status_t st = bound_init(&b, row, nu);
-    if (st != OK)
-        goto done;
-    *lse_budget = 0;
-    for (size_t c = 0; c < row->value_dim; c++)
-        o_budget[c] = 0;
-    if (enclosure_is_nan(*lse) ||
-        isinf(lse->lo)) /* NaN, overflow or empty: only the class counts */
+    status_t st = OK;
+    TRY(bound_init(&b, row, nu));
+    for (size_t k = 0; k < count; k++) {
+        *at[k].lse_budget = 0;
+        for (size_t c = 0; c < row->value_dim; c++)
+            at[k].o_budget[c] = 0;
+        wanted |= !only_class(&at[k]);
+    }
+    if (!wanted)
         goto done;
     bound_logits(&b);
     bound_weights(&b);
+    b.pv_error = accumulation_error(&nu->pv, (double)b.visible, b.pv_blocks);
     TRY(log_rounding(&of_log, nu, b.log_sum, fmin(1, b.den)));
     b.void_ = !(b.den < 0.5) || !(b.largest * 1.5 <= dtype_max(nu->acc));
-    *lse_budget = b.void_ ? INFINITY : lse_bound(&b, *lse, of_log);
-    for (size_t c = 0; c < row->value_dim; c++) {
-        if (enclosure_is_nan(o[c]) || isinf(o[c].lo))
-            continue;
-        o_budget[c] = b.void_ ? INFINITY : column_bound(&b, c, o[c]);
-    }
+    for (size_t k = 0; k < count; k++)
+        if (!only_class(&at[k]))
+            TRY(bound_results(&at[k], &b, of_log));
 done:
     bound_clear(&b);
     return st;
+}
+
+status_t attention_budget(double *o_budget, double *lse_budget, const struct attention_row *row,
+                          const struct enclosure *o, const struct enclosure *lse,
+                          const struct numerics *nu) {
+    const struct attention_bound at = {o_budget, lse_budget, o, lse};
+    return attention_budgets(&at, 1, row, nu);
 }

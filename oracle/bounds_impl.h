@@ -113,6 +113,18 @@ MUST_CHECK status_t log_rounding(double *out, const struct numerics *nu, double 
 
 #define TANH_FAST_ERROR 4.94e-4 /* 2^-10.987, rounded up */
 
+struct attention_row;
+
+/* One enclosure of a row's results, and where its budgets go. */
+struct attention_bound {
+    double *o_budget, *lse_budget;
+    const struct enclosure *o, *lse;
+};
+
+/* attention_budget for several enclosures of one row: what does not depend on them is found once. */
+MUST_CHECK status_t attention_budgets(const struct attention_bound *at, size_t count,
+                                      const struct attention_row *row, const struct numerics *nu);
+
 /* Of n products in this many tensor core blocks; relative to sum |terms|. */
 double accumulation_error(const struct accumulation *a, double n, double blocks);
 

@@ -6,7 +6,7 @@
 
 typedef size_t unit_room_fn(const struct op_case *c);
 typedef void unit_fn(struct op_unit *u, size_t index);
-unit_room_fn matrix_room, norm_room, rope_room, attention_room, topk_room;
+unit_room_fn matrix_room, norm_room, rope_room, attention_room, attention_shared_room, topk_room;
 unit_fn matrix_unit, norm_unit, rope_unit, attention_unit, topk_unit;
 
 enclose_fn layernorm_row_enclose, rmsnorm_row_enclose, rope_row_enclose, attention_row_enclose,
@@ -21,6 +21,7 @@ const char *rope_refuses(const struct case_dims *dims, const struct op_options *
 status_t topk_judge_whole(size_t *wrong, const struct oracle_row *row, const size_t *got,
                           const struct numerics *numerics);
 const char *topk_refuses(const struct case_dims *dims, const struct op_options *options);
+size_t attention_sharers(const struct case_dims *dims);
 const char *attention_refuses(const struct case_dims *dims, const struct op_options *options);
 
 #endif

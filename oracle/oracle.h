@@ -109,6 +109,10 @@ struct op {
     /* Doubles that unit needs room for, and one unit made of a case: u->row (see op_unit_at). */
     size_t (*unit_room)(const struct op_case *c);
     void (*unit)(struct op_unit *u, size_t index);
+    /* How many neighbouring units share a part (attention: k and v), the first ones from 0 on, and
+     * the doubles that the part needs.  NULL: none do. */
+    size_t (*sharers)(const struct case_dims *dims);
+    size_t (*shared_room)(const struct op_case *c);
     /* See op_refuses; NULL: nothing to say. */
     const char *(*refuses)(const struct case_dims *dims, const struct op_options *options);
 };
@@ -144,6 +148,12 @@ struct op_place op_place_of(const struct op *op, const struct case_dims *dims, s
 const char *op_refuses(const struct op *op, const struct case_dims *dims,
                        const struct op_options *options);
 
+/* What neighbouring units have in common. */
+struct op_shared {
+    size_t loaded; /* which part it holds; SIZE_MAX: none */
+    double values[];
+};
+
 /* One unit at a time of a case, as exact values. */
 struct op_unit {
     const struct op *op;
@@ -155,14 +165,31 @@ struct op_unit {
         struct attention_row attention;
         struct topk_row topk;
     } own;          /* what row points to */
-    double *memory; /* owned */
-    size_t loaded;  /* attention: which keys and values it holds; SIZE_MAX: none */
+    double *memory;           /* owned */
+    struct op_shared *shared; /* NULL: the op has none; owned, unless another unit lends it */
+    bool borrowed;
 };
 
 /* The data that c's tensors point to must outlive it.  ERR_NOMEM. */
 MUST_CHECK status_t op_unit_init(struct op_unit *u, const struct op *op, const struct op_case *c);
 void op_unit_at(struct op_unit *u, size_t index); /* u->row is this unit until the next call */
 void op_unit_clear(struct op_unit *u);            /* safe on a zeroed struct, and twice */
+
+/* Neighbouring units of a case at once, with one copy of what they share. */
+struct op_units {
+    size_t room;
+    struct op_unit *unit; /* room; owned */
+};
+
+/* Units of a case that a loop over them is to take at a time: those of one call share their part. */
+size_t op_sharers(const struct op *op, const struct case_dims *dims); /* 1: nothing is shared */
+
+/* ERR_NOMEM. */
+MUST_CHECK status_t op_units_init(struct op_units *u, size_t room, const struct op *op,
+                                  const struct op_case *c);
+/* u->unit[i].row is unit first + i, i < n <= room; all of one part: floor(index / sharers). */
+void op_units_at(struct op_units *u, size_t first, size_t n);
+void op_units_clear(struct op_units *u); /* safe on a zeroed struct, and twice */
 
 /* Free what MPFR caches for this thread; call it before a thread ends. */
 void oracle_thread_done(void);

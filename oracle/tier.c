@@ -274,6 +274,17 @@ status_t tier_enclose(struct enclosure *out, enum tier *tier, const struct op *o
     return op->enclose(out, row);
 }
 
+status_t tier_enclose_rows(struct enclosure *out, enum tier *tier, const struct op *op,
+                           const struct oracle_row *const *rows, size_t count, size_t n) {
+    status_t st = OK;
+    if (unit_tier_enclose_rows(&st, out, tier, op, rows, count, n))
+        return st;
+    for (size_t r = 0; r < count; r++)
+        TRY(tier_enclose(out + r * n, &tier[r], op, rows[r]));
+done:
+    return st;
+}
+
 status_t tier_budgets(double *lo, double *hi, const struct op *op, const struct oracle_row *row,
                       const struct enclosure *want, const struct numerics *numerics) {
     size_t n = op->result == OP_PER_ROW ? 1 : row->cols, bytes;

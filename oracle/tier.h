@@ -27,6 +27,13 @@ const char *tier_name(enum tier tier); /* "f64" */
 MUST_CHECK status_t tier_enclose(struct enclosure *out, enum tier *tier, const struct op *op,
                                  const struct oracle_row *row);
 
+/*
+ * tier_enclose for `count` rows of one part (struct op_units), each with n results: out[r n ..] by
+ * tier[r].  Rows of attention go side by side.
+ */
+MUST_CHECK status_t tier_enclose_rows(struct enclosure *out, enum tier *tier, const struct op *op,
+                                      const struct oracle_row *const *rows, size_t count, size_t n);
+
 /* softmax_topk_enclose, likewise. */
 MUST_CHECK status_t softmax_topk_tier_enclose(size_t *index, struct enclosure *p, enum tier *tier,
                                               const struct topk_row *row);
@@ -52,13 +59,15 @@ struct tier_extremes {
 };
 
 /*
- * Is every got[j] of the row within its budget, for certain?  The common case of a check at the
- * speed of double precision, without enclosures kept: one pass for the exponentials, one for the
- * sum's error, one for the comparisons, against a lower bound of op->budget.  got: the exact values
- * of data of numerics->out.  Only for softmax; within = false for the other ops.  ERR_NOMEM.
+ * out[r].within: are all results of row r within their budgets, for certain?  The common case of a
+ * check at the speed of double precision, without enclosures kept, against a lower bound of
+ * op->budget.  The rows are of one part (struct op_units).  got: count x n exact values, of data of
+ * numerics->out (attention's lse: of acc); n: the first results of a row, those that the kernel has.
+ * ulps and rel are on the scale of op->scale's `plain` where that is larger than the result.
+ * Only for softmax and attention; within = false for the other ops.  ERR_NOMEM.
  */
 MUST_CHECK status_t tier_within(struct tier_extremes *out, const struct op *op,
-                                const struct oracle_row *row, const double *got,
-                                const struct numerics *numerics);
+                                const struct oracle_row *const *rows, size_t count,
+                                const double *got, size_t n, const struct numerics *numerics);
 
 #endif

@@ -230,7 +230,7 @@ static void enclose_row(struct enclosure *o, struct enclosure *lse, const struct
                      4 * U * fabs(q) + lost;
         o[c] = (struct enclosure){nextafter(add_down(q, -off), -INFINITY),
                                   nextafter(add_up(q, off), INFINITY)};
-        if (off == 0)
+        if (off == 0 || f->visible == 0) /* no key but a sink */
             o[c] = enclosure_exact(0);
     }
     *lse = attention_lse_of(f);
@@ -325,6 +325,8 @@ static bool enclose_dd(struct enclosure *o, struct enclosure *lse, struct batch 
     if (!(w.worst <= 0x1p-24 && low > w.size.hi / 2))
         return false;
     columns_dd(o, b, hi, lo, eps, &w, off, low);
+    for (size_t c = 0; c < b->value_dim && found.visible == 0; c++) /* no key but a sink */
+        o[c] = enclosure_exact(0);
     *lse = lse_dd(w.size, off, top);
     return true;
 }

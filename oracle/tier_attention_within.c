@@ -6,13 +6,18 @@
  * "Attention", goes through them one by one.
  */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "oracle/attention_impl.h"
 #include "oracle/tier_attention_impl.h"
 #include "oracle/ulp.h"
 
 #define KEEP (1 - 0x1p-18) /* pays for roundings: ours, and those of the budget's own computation */
+
+/* In ulps: wider results, of logits in the millions, say too little of errors that are reported. */
+#define FIGURES_WIDTH 0x1p-6
 
 static double tensor_blocks(const struct accumulation *a, double n) {
     return a->block == 0 ? 0 : ceil(n / a->block);
@@ -68,15 +73,14 @@ static struct row_limits limits_of(const struct found *f, const struct numerics 
     return l;
 }
 
+/* scale: op->scale's `plain`.  `earned` needs an upper bound of the budget: not from here. */
 static void raise(struct tier_extremes *e, size_t at, double want, double err, double budget,
-                  double half_width, const struct dtype *dt) {
-    double size = fabs(want);
-    e->within &= err <= budget;
-    e->earned |= budget < size;
-    double ulps = err / ulp_size(dt, fmax(0, size - half_width));
-    e->ulps = fmax(e->ulps, ulps);
-    if (size - half_width >= dtype_min_normal(dt))
-        e->rel = fmax(e->rel, err / (size - half_width));
+                  double half_width, double scale, const struct dtype *dt) {
+    const double size = fmax(scale, fabs(want) - half_width), ulp = ulp_size(dt, size);
+    e->within &= err <= budget && half_width <= FIGURES_WIDTH * ulp;
+    e->ulps = fmax(e->ulps, err / ulp);
+    if (size >= dtype_min_normal(dt))
+        e->rel = fmax(e->rel, err / size);
     if (budget > 0 && err > e->rho * budget) {
         e->rho = err / budget;
         e->worst = at;
@@ -87,7 +91,7 @@ static void raise(struct tier_extremes *e, size_t at, double want, double err, d
 
 /* kernel: sum of P_j (eta_j + alone_j) |v_j| from below, unnormalised. */
 static void column_within(struct tier_extremes *e, const struct row_limits *l, size_t c,
-                          double numerator, double kernel, double lost, double got) {
+                          double numerator, double kernel, double lost, double scale, double got) {
     const double o = numerator * l->share, size = fabs(o), spread = kernel * l->share;
     const double half_width = spread * l->ratio + size * l->ours + lost;
     const double low = fmax(0, size - half_width); /* of |real o| */
@@ -100,7 +104,8 @@ static void column_within(struct tier_extremes *e, const struct row_limits *l, s
     }
     if (l->nu->out != l->nu->acc)
         err += half_step(l->nu->out, low + err);
-    raise(e, c, o, fabs(got - o) * (1 + 0x1p-50) + half_width, err * KEEP, half_width, l->nu->out);
+    raise(e, c, o, fabs(got - o) * (1 + 0x1p-50) + half_width, err * KEEP, half_width, scale,
+          l->nu->out);
 }
 
 static void lse_within(struct tier_extremes *e, const struct row_limits *l, const struct found *f,
@@ -110,8 +115,44 @@ static void lse_within(struct tier_extremes *e, const struct row_limits *l, cons
     const double eta = f->sums.eta / (f->sums.size + f->off) + l->denominator;
     double err = eta * KEEP;
     err += half_step(l->nu->acc, fabs(want) + err - half_width);
-    raise(e, at, want, fabs(got - want) * (1 + 0x1p-50) + half_width, err * KEEP, half_width,
+    raise(e, at, want, fabs(got - want) * (1 + 0x1p-50) + half_width, err * KEEP, half_width, 1,
           l->nu->acc);
+}
+
+/* The largest |v| of each column among the keys that a row sees, as attention_scale has it. */
+struct column_sizes {
+    double *size;
+    size_t first; /* keys 0 .. first-1 are in, and no others; SIZE_MAX: not such a row */
+};
+
+/* A row that sees keys 0 .. n-1: one follows from the last; false: it sees others. */
+static bool sees_first(size_t *n, const struct attention_row *row) {
+    *n = row->keys_used;
+    if (row->causal) {
+        const size_t end = row->query + row->keys_used + 1;
+        *n = end > row->queries ? end - row->queries : 0;
+        *n = *n < row->keys_used ? *n : row->keys_used;
+    }
+    return !row->windowed && !row->mask && !row->bias;
+}
+
+static void add_key(double *size, const struct attention_row *row, size_t j) {
+    const double *v = row->v + j * row->v_stride;
+    for (size_t c = 0; c < row->value_dim; c++)
+        size[c] = fabs(v[c]) > size[c] ? fabs(v[c]) : size[c];
+}
+
+static void look_at_columns(struct column_sizes *s, const struct attention_row *row) {
+    size_t n;
+    const bool first = sees_first(&n, row);
+    if (!first || s->first > n) {
+        memset(s->size, 0, row->value_dim * sizeof *s->size);
+        s->first = 0;
+    }
+    for (size_t j = s->first; j < n; j++)
+        if (first || attention_visible(row, j))
+            add_key(s->size, row, j);
+    s->first = first ? n : SIZE_MAX;
 }
 
 /* An empty row: o is 0, lse -Inf. */
@@ -134,8 +175,8 @@ static bool covered(const struct attention_row *rows, const struct numerics *nu)
 }
 
 static void row_within(struct tier_extremes *e, const struct batch *b, size_t r,
-                       const struct found *f, const double *o, const double *lse,
-                       const struct numerics *nu) {
+                       const struct found *f, const double *scale, const double *o,
+                       const double *lse, const struct numerics *nu) {
     *e = (struct tier_extremes){.within = f->taken};
     if (!f->taken)
         return;
@@ -146,7 +187,8 @@ static void row_within(struct tier_extremes *e, const struct batch *b, size_t r,
     const struct row_limits l = limits_of(f, nu, batch_gamma(b));
     const double lost = (double)b->padded * b->largest * LOST_WEIGHT;
     for (size_t c = 0; c < b->value_dim; c++)
-        column_within(e, &l, c, b->o[r * b->columns + c], b->size[r * b->columns + c], lost, o[c]);
+        column_within(e, &l, c, b->o[r * b->columns + c], b->size[r * b->columns + c], lost,
+                      scale[c], o[c]);
     if (lse)
         lse_within(e, &l, f, b->value_dim, *lse);
 }
@@ -155,6 +197,7 @@ status_t attention_within(struct tier_extremes *out, const struct attention_row 
                           const double *got_o, const double *got_lse,
                           const struct numerics *numerics) {
     struct batch b = {0};
+    struct column_sizes sizes = {.first = SIZE_MAX};
     status_t st = OK;
     for (size_t r = 0; r < count; r++) {
         TRY(attention_check(&rows[r]));
@@ -162,6 +205,9 @@ status_t attention_within(struct tier_extremes *out, const struct attention_row 
     }
     if (count == 0 || !covered(rows, numerics))
         goto done;
+    sizes.size = calloc(rows->value_dim + 1, sizeof *sizes.size);
+    if (!sizes.size)
+        TRY(FAIL(ERR_NOMEM, "attention: no memory for a head of %zu", rows->value_dim));
     TRY(batch_init(&b, rows, count));
     struct found found[GROUP];
     for (size_t first = 0; first < count; first += GROUP) {
@@ -171,12 +217,14 @@ status_t attention_within(struct tier_extremes *out, const struct attention_row 
             size_t row = first + r;
             if (rows[row].softcap > 0 && numerics->tanh == TANH_NONE)
                 continue; /* attention_budget refuses it */
-            row_within(&out[row], &b, r, &found[r], got_o + row * b.value_dim,
+            look_at_columns(&sizes, &rows[row]);
+            row_within(&out[row], &b, r, &found[r], sizes.size, got_o + row * b.value_dim,
                        got_lse ? got_lse + row : NULL, numerics);
         }
     }
     batch_clear(&b);
 done:
+    free(sizes.size);
     return st;
 }
 
@@ -195,17 +243,18 @@ status_t attention_tier_budgets(double *o_lo, double *o_hi, double *lse_lo, doub
                                 const struct attention_row *row, const struct enclosure *o,
                                 const struct enclosure *lse, const struct numerics *numerics) {
     const size_t n = row->value_dim;
-    struct enclosure *end = calloc(n + 1, sizeof *end), lse_end = enclosure_exact(lse->lo);
+    struct enclosure *lo = calloc(2 * n + 1, sizeof *lo), *hi = lo + n;
+    struct enclosure lse_ends[] = {enclosure_exact(lse->lo), enclosure_exact(lse->hi)};
     status_t st = OK;
-    if (!end)
+    if (!lo)
         return FAIL(ERR_NOMEM, "attention: no memory for a head of %zu", n);
-    for (size_t c = 0; c < n; c++)
-        end[c] = enclosure_exact(o[c].lo);
-    TRY(attention_budget(o_lo, lse_lo, row, end, &lse_end, numerics));
-    for (size_t c = 0; c < n; c++)
-        end[c] = enclosure_exact(o[c].hi);
-    lse_end = enclosure_exact(lse->hi);
-    TRY(attention_budget(o_hi, lse_hi, row, end, &lse_end, numerics));
+    for (size_t c = 0; c < n; c++) {
+        lo[c] = enclosure_exact(o[c].lo);
+        hi[c] = enclosure_exact(o[c].hi);
+    }
+    const struct attention_bound at[] = {{o_lo, lse_lo, lo, &lse_ends[0]},
+                                         {o_hi, lse_hi, hi, &lse_ends[1]}};
+    TRY(attention_budgets(at, 2, row, numerics));
     /* (sum p eta + the denominator's noise) / (1 - den), of which lse's budget is no less than den;
      * and the division's. */
     const double slope = 4 * fmax(*lse_lo, *lse_hi) + 0x1p-20;
@@ -213,6 +262,6 @@ status_t attention_tier_budgets(double *o_lo, double *o_hi, double *lse_lo, doub
         around(&o_lo[c], &o_hi[c], o[c], slope);
     around(lse_lo, lse_hi, *lse, 0);
 done:
-    free(end);
+    free(lo);
     return st;
 }

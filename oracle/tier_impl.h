@@ -25,6 +25,12 @@ void shifted_clear(struct shifted *s); /* safe on a zeroed struct, and twice */
 
 bool unit_tier_enclose(status_t *st, struct enclosure *out, enum tier *tier, const struct op *op,
                        const struct oracle_row *row);
+bool unit_tier_enclose_rows(status_t *st, struct enclosure *out, enum tier *tier,
+                            const struct op *op, const struct oracle_row *const *rows, size_t count,
+                            size_t n);
+bool unit_tier_within(status_t *st, struct tier_extremes *out, const struct op *op,
+                      const struct oracle_row *const *rows, size_t count, const double *got,
+                      size_t n, const struct numerics *numerics);
 bool unit_tier_budgets(status_t *st, double *lo, double *hi, const struct op *op,
                        const struct oracle_row *row, const struct enclosure *want,
                        const struct numerics *numerics);

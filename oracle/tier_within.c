@@ -100,14 +100,28 @@ static status_t look(struct tier_extremes *out, const struct oracle_row *row, co
     return OK;
 }
 
-status_t tier_within(struct tier_extremes *out, const struct op *op, const struct oracle_row *row,
-                     const double *got, const struct numerics *numerics) {
+static status_t softmax_within(struct tier_extremes *out, const struct oracle_row *row,
+                               const double *got, const struct numerics *numerics) {
     struct division division = {0};
     *out = (struct tier_extremes){.within = false};
-    if (op->budget != softmax_budget || op->enclose != softmax_enclose)
-        return OK;
     struct row_scan scan = row_simd()->scan(row->x, row->cols);
     if (!covered(&division, numerics, &scan, row->cols))
         return OK;
     return look(out, row, got, numerics, &division, &scan);
+}
+
+status_t tier_within(struct tier_extremes *out, const struct op *op,
+                     const struct oracle_row *const *rows, size_t count, const double *got,
+                     size_t n, const struct numerics *numerics) {
+    const bool softmax = op->budget == softmax_budget && op->enclose == softmax_enclose;
+    status_t st = OK;
+    if (unit_tier_within(&st, out, op, rows, count, got, n, numerics))
+        return st;
+    for (size_t r = 0; r < count; r++) {
+        out[r] = (struct tier_extremes){.within = false};
+        if (softmax && n == rows[r]->cols)
+            TRY(softmax_within(&out[r], rows[r], got + r * n, numerics));
+    }
+done:
+    return st;
 }

@@ -7,14 +7,35 @@
 #include "base/size.h"
 #include "oracle/op_impl.h"
 
-status_t op_unit_init(struct op_unit *u, const struct op *op, const struct op_case *c) {
+/* Memory of `count` doubles, not cleared, behind a header; NULL: none left. */
+static void *room_for(size_t header, size_t count) {
     size_t bytes;
-    *u = (struct op_unit){.op = op, .c = *c, .loaded = SIZE_MAX};
+    if (!size_mul(&bytes, count, sizeof(double)) || bytes > SIZE_MAX - header)
+        return NULL;
+    return malloc(header + bytes + 1);
+}
+
+/* lender: its shared part is used; NULL: the unit has its own. */
+static status_t unit_init(struct op_unit *u, const struct op *op, const struct op_case *c,
+                          const struct op_unit *lender) {
+    *u = (struct op_unit){.op = op, .c = *c, .borrowed = lender != NULL};
     u->row.empty_row = c->empty_row;
-    if (!size_mul(&bytes, op->unit_room(&u->c), sizeof *u->memory) ||
-        !(u->memory = malloc(bytes ? bytes : 1)))
+    u->memory = room_for(0, op->unit_room(&u->c));
+    if (lender)
+        u->shared = lender->shared;
+    else if (op->shared_room)
+        u->shared = room_for(sizeof *u->shared, op->shared_room(&u->c));
+    if (!u->memory || (op->shared_room && !u->shared)) {
+        op_unit_clear(u);
         return FAIL(ERR_NOMEM, "oracle: no memory for one row of %s", op->name);
+    }
+    if (u->shared && !lender)
+        u->shared->loaded = SIZE_MAX;
     return OK;
+}
+
+status_t op_unit_init(struct op_unit *u, const struct op *op, const struct op_case *c) {
+    return unit_init(u, op, c, NULL);
 }
 
 void op_unit_at(struct op_unit *u, size_t index) {
@@ -23,7 +44,39 @@ void op_unit_at(struct op_unit *u, size_t index) {
 
 void op_unit_clear(struct op_unit *u) {
     free(u->memory);
+    if (!u->borrowed)
+        free(u->shared);
     *u = (struct op_unit){0};
+}
+
+size_t op_sharers(const struct op *op, const struct case_dims *dims) {
+    size_t n = op->sharers ? op->sharers(dims) : 1;
+    return n > 0 ? n : 1;
+}
+
+status_t op_units_init(struct op_units *u, size_t room, const struct op *op,
+                       const struct op_case *c) {
+    *u = (struct op_units){.unit = calloc(room, sizeof *u->unit)};
+    if (!u->unit)
+        return FAIL(ERR_NOMEM, "oracle: no memory for %zu rows of %s", room, op->name);
+    for (; u->room < room; u->room++) {
+        status_t st = unit_init(&u->unit[u->room], op, c, u->room > 0 ? &u->unit[0] : NULL);
+        if (st != OK)
+            return st; /* op_units_clear frees those before it */
+    }
+    return OK;
+}
+
+void op_units_at(struct op_units *u, size_t first, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        op_unit_at(&u->unit[i], first + i);
+}
+
+void op_units_clear(struct op_units *u) {
+    for (size_t i = u->room; i > 0; i--)
+        op_unit_clear(&u->unit[i - 1]);
+    free(u->unit);
+    *u = (struct op_units){0};
 }
 
 /* ---- matrices -------------------------------------------------------------------------------- */

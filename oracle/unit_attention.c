@@ -5,10 +5,21 @@
 
 enum { IN_Q, IN_K, IN_V, IN_LENGTHS, IN_BIAS, IN_MASK, IN_SLOPES, IN_SINKS };
 
-/* q, k, v, bias, a sink, and a mask of bytes. */
+/* q, a sink; bias and a mask of bytes where there are any. */
 size_t attention_room(const struct op_case *c) {
     const struct case_dims *d = &c->dims;
-    return d->head_dim + 2 * d->keys * d->head_dim + 2 * d->keys + 1;
+    return d->head_dim + 1 + (c->in[IN_BIAS].type ? d->keys : 0) +
+           (c->in[IN_MASK].type ? d->keys / sizeof(double) + 1 : 0);
+}
+
+/* k and v. */
+size_t attention_shared_room(const struct op_case *c) {
+    return 2 * c->dims.keys * c->dims.head_dim;
+}
+
+/* The queries of a head, and of all heads with its keys and values. */
+size_t attention_sharers(const struct case_dims *d) {
+    return d->kv_heads > 0 ? d->heads / d->kv_heads * d->queries : 0;
 }
 
 /* Slots that are real: all, or as many as the sequence is long. */
@@ -19,14 +30,13 @@ static size_t keys_used(const struct op_case *c, size_t batch) {
     return length <= 0 ? 0 : length >= (double)c->dims.keys ? c->dims.keys : (size_t)length;
 }
 
-/* Consecutive units share keys and values. */
-static void load_keys(struct op_unit *u, double *k, double *v, size_t kv_head) {
+static void load_keys(struct op_unit *u, size_t kv_head) {
     size_t n = u->c.dims.keys * u->c.dims.head_dim;
-    if (u->loaded == kv_head)
+    if (u->shared->loaded == kv_head)
         return;
-    tensor_row(k, &u->c.in[IN_K], kv_head * n, n);
-    tensor_row(v, &u->c.in[IN_V], kv_head * n, n);
-    u->loaded = kv_head;
+    tensor_row(u->shared->values, &u->c.in[IN_K], kv_head * n, n);
+    tensor_row(u->shared->values + n, &u->c.in[IN_V], kv_head * n, n);
+    u->shared->loaded = kv_head;
 }
 
 void attention_unit(struct op_unit *u, size_t index) {
@@ -37,16 +47,15 @@ void attention_unit(struct op_unit *u, size_t index) {
     size_t query = index % d->queries, head = index / d->queries % d->heads;
     size_t batch = index / d->queries / d->heads;
     size_t kv_head = batch * d->kv_heads + head / (d->heads / d->kv_heads);
-    double *q = u->memory, *k = q + d->head_dim, *v = k + d->keys * d->head_dim;
-    double *bias = v + d->keys * d->head_dim, *sink = bias + d->keys;
-    unsigned char *mask = (unsigned char *)(sink + 1);
+    double *q = u->memory, *sink = q + d->head_dim, *bias = sink + 1;
+    unsigned char *mask = (unsigned char *)(bias + (in[IN_BIAS].type ? d->keys : 0));
     struct attention_row *r = &u->own.attention;
 
     tensor_row(q, &in[IN_Q], index * d->head_dim, d->head_dim);
-    load_keys(u, k, v, kv_head);
+    load_keys(u, kv_head);
     *r = (struct attention_row){.q = q,
-                                .k = k,
-                                .v = v,
+                                .k = u->shared->values,
+                                .v = u->shared->values + d->keys * d->head_dim,
                                 .k_stride = d->head_dim,
                                 .v_stride = d->head_dim,
                                 .head_dim = d->head_dim,
