@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -95,6 +96,11 @@ static bool read_digits(uint64_t *out, const char *text, const char **end) {
     *out = value;
     *end = at;
     return at != text;
+}
+
+uint64_t cli_processors(void) {
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > CLI_MAX_THREADS ? CLI_MAX_THREADS : (uint64_t)n;
 }
 
 status_t cli_number(uint64_t *out, const char *option, const char *text, uint64_t min,

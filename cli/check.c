@@ -19,6 +19,7 @@ struct check_args {
     const char *shape; /* "4x33" or "rows=4,heads=2,..." */
     uint64_t seed;
     size_t first_row, row_count;
+    uint64_t threads;
 };
 
 enum {
@@ -47,6 +48,7 @@ static const struct argp_option options[] = {
     {"twin", KEY_TWIN, "DEVICE", OPTION_ARG_OPTIONAL,
      "Check instead that DEVICE (default cuda:0) gives the same bits", 3},
     {"device", 'd', "DEVICE", 0, "cpu (default), cpu:sm_80, cuda:0", 3},
+    {"jobs", 'j', "N", 0, "Threads that judge the rows (default: one per processor)", 3},
     {"json", KEY_JSON, NULL, 0, "Print the kernel's object of results.json", 3},
     CLI_COMMON_OPTIONS,
     {0},
@@ -109,6 +111,8 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
     case 'd':
         args->device = arg;
         return 0;
+    case 'j':
+        return cli_stop(state, cli_number(&args->threads, "-j", arg, 1, CLI_MAX_THREADS));
     case ARGP_KEY_ARG:
         if (args->kernel)
             return cli_other_key(key, arg, state);
@@ -205,15 +209,23 @@ static status_t make_case(struct test_case *out, const struct check_args *args,
 
 /* The report of a gate with one case. */
 static status_t check_case(struct kernel_report *report, struct loaded_kernel *lk,
-                           struct loaded_kernel *twin, enum check check,
+                           struct loaded_kernel *twin, const struct check_args *args,
                            const struct test_case *c) {
+    const enum check check = args->check;
     struct outcome outcome;
+    struct threads threads;
+    struct progress progress;
+    const struct company company = {&threads, progress_step, &progress};
     char line[CASE_LINE_SIZE];
     status_t st = OK;
     check_line(line, sizeof line, check, c);
     TRY(file_sha256(report->image_sha256, report->kernel->image));
     TRY(plain_find(&report->plain, report->kernel));
-    TRY(gate_check(&outcome, lk, twin, check, c));
+    threads_init(&threads, (unsigned)args->threads, oracle_thread_done);
+    progress_begin(&progress);
+    st = gate_check(&outcome, lk, twin, check, c, &company);
+    progress_end(&progress);
+    TRY(st);
     TRY(kernel_report_add(report, check, line, &outcome));
     TRY(kernel_report_finish(report));
 done:
@@ -255,7 +267,7 @@ static status_t check(const struct check_args *args, bool *passed) {
         TRY(gate_device(&twin_device, args->twin, elements));
         TRY(kernel_load(&twin, twin_device, kernel));
     }
-    TRY(check_case(&report, lk, twin, args->check, &c));
+    TRY(check_case(&report, lk, twin, args, &c));
     if (args->json)
         TRY(report_check_json(stdout, &report));
     else
@@ -278,7 +290,7 @@ done:
 }
 
 int verb_check(int argc, char **argv) {
-    struct check_args args = {.device = "cpu", .seed = 1};
+    struct check_args args = {.device = "cpu", .seed = 1, .threads = cli_processors()};
     bool passed = true;
     status_t st = cli_parse(&argp, argc, argv, &args);
     if (st == OK && !args.common.help) {

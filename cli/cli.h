@@ -72,6 +72,10 @@ error_t cli_stop(struct argp_state *state, status_t st);
 /* For argp's help: leaves out its note on arguments of short options. */
 char *cli_help_filter(int key, const char *text, void *input);
 
+/* What -j takes at most, and what it is unless given: one thread per processor. */
+#define CLI_MAX_THREADS 256
+uint64_t cli_processors(void);
+
 /* A decimal number in [min, max].  ERR_USAGE with the option's name. */
 MUST_CHECK status_t cli_number(uint64_t *out, const char *option, const char *text, uint64_t min,
                                uint64_t max);

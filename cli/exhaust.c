@@ -2,12 +2,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "gate/exhaust.h"
 
-#define MAX_THREADS 256
 #define MAX_SHARDS 4096
 
 struct exhaust_args {
@@ -49,7 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         args->device = arg;
         return 0;
     case 'j':
-        return cli_stop(state, cli_number(&args->threads, "-j", arg, 1, MAX_THREADS));
+        return cli_stop(state, cli_number(&args->threads, "-j", arg, 1, CLI_MAX_THREADS));
     case KEY_SHARD:
         return cli_stop(state, set_shard(args, arg));
     case KEY_BITS:
@@ -146,7 +144,6 @@ static status_t exhaust(const struct exhaust_args *args, bool *passed) {
     struct progress progress;
     struct exhaust_report *reports = NULL;
     size_t count = 0;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (!args->target)
         return FAIL(ERR_USAGE, "exhaust: no target named (see assay exhaust --help)");
     const struct exhaust_options opt = {
@@ -155,9 +152,7 @@ static status_t exhaust(const struct exhaust_args *args, bool *passed) {
         .error = !args->bits && !args->hashes,
         .shard = args->shards ? args->shard - 1 : 0,
         .shards = args->shards ? args->shards : 1,
-        .threads = (unsigned)(args->threads    ? args->threads
-                              : processors > 0 ? (uint64_t)processors
-                                               : 1),
+        .threads = (unsigned)(args->threads ? args->threads : cli_processors()),
         .progress = progress_step,
         .context = &progress,
     };

@@ -2,13 +2,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "gate/journal.h"
 #include "gate/run.h"
-
-#define MAX_THREADS 256
 
 struct gate_args {
     struct cli_args common;
@@ -52,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         args->dir = arg;
         return 0;
     case 'j':
-        return cli_stop(state, cli_number(&args->threads, "-j", arg, 1, MAX_THREADS));
+        return cli_stop(state, cli_number(&args->threads, "-j", arg, 1, CLI_MAX_THREADS));
     case KEY_TWIN:
         args->twin = arg ? arg : CLI_TWIN_DEVICE;
         return 0;
@@ -133,13 +130,8 @@ done:
     return st;
 }
 
-static uint64_t processors(void) {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint64_t)n;
-}
-
 int verb_gate(int argc, char **argv) {
-    struct gate_args args = {.device = "cpu", .seed = 1, .threads = processors()};
+    struct gate_args args = {.device = "cpu", .seed = 1, .threads = cli_processors()};
     bool passed = true;
     status_t st = cli_parse(&argp, argc, argv, &args);
     if (st == OK && !args.common.help)

@@ -41,25 +41,27 @@ struct subject {
     bool *have;               /* owned */
 };
 
+struct worker;
+
 struct run {
     const struct gate_options *opt;
     size_t subject_count, group_count, job_count;
     struct subject *subjects;
     struct group *groups;
-    atomic_size_t next_job;
+    struct worker *workers; /* threads.count */
+    struct threads threads; /* jobs are shared out to them, and at the end a job's rows */
     atomic_bool stop;
+    status_t status; /* and message: once all threads have ended */
+    char message[1024];
     /* Below: under the lock. */
     pthread_mutex_t lock;
     struct journal *journal;
     size_t done, total; /* outcomes */
-    status_t status;
-    char message[1024];
 };
 
 /* A thread's own device and kernels. */
 struct worker {
     struct run *run;
-    pthread_t thread;
     struct device *device, *twin; /* twin: NULL without one */
     struct loaded_kernel **loaded, **loaded_twin; /* by subject; NULL: not yet */
 };
@@ -114,11 +116,12 @@ static status_t check_with(struct outcome *out, struct loaded_kernel *lk,
 }
 
 status_t gate_check(struct outcome *out, struct loaded_kernel *lk, struct loaded_kernel *twin,
-                    enum check check, const struct test_case *c) {
+                    enum check check, const struct test_case *c, const struct company *company) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     struct truth truth = {0};
     status_t st = truth_init(&truth, kernel->op, c, kernel->empty_row);
     truth.audit = audit_of(c->seed);
+    truth.company = *company;
     if (st == ERR_UNDECIDED) {
         *out = (struct outcome){0};
         undecided(out);
@@ -131,16 +134,6 @@ status_t gate_check(struct outcome *out, struct loaded_kernel *lk, struct loaded
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
-
-static void give_up(struct run *run, status_t st) {
-    atomic_store(&run->stop, true);
-    pthread_mutex_lock(&run->lock);
-    if (run->status == OK) {
-        run->status = st;
-        snprintf(run->message, sizeof run->message, "%s", status_message());
-    }
-    pthread_mutex_unlock(&run->lock);
-}
 
 static status_t load(struct worker *w, size_t subject) {
     const struct kernel *kernel = w->run->subjects[subject].kernel;
@@ -203,6 +196,7 @@ static status_t run_subjects(struct worker *w, size_t group, size_t item, const 
             tried = true;
             truth_status = truth_init(&truth, g->kernel->op, c, g->kernel->empty_row);
             truth.audit = audit_of(run->opt->seed ^ c->seed);
+            truth.company.threads = &run->threads;
         }
         if (truth_status == ERR_UNDECIDED) {
             undecided(&o);
@@ -249,22 +243,17 @@ static status_t open_devices(struct worker *w) {
     return st;
 }
 
-static void *work(void *argument) {
-    struct worker *w = argument;
-    struct run *run = w->run;
+static status_t do_job(void *context, unsigned worker, size_t job) {
+    struct run *run = context;
+    struct worker *w = &run->workers[worker];
     status_t st = OK;
     if (!w->device)
-        st = open_devices(w);
-    while (st == OK && !atomic_load(&run->stop)) {
-        size_t job = atomic_fetch_add(&run->next_job, 1);
-        if (job >= run->job_count)
-            break;
-        st = run_job(w, job);
-    }
+        TRY(open_devices(w));
+    TRY(run_job(w, job));
+done:
     if (st != OK)
-        give_up(run, st);
-    oracle_thread_done();
-    return NULL;
+        atomic_store(&run->stop, true); /* other jobs need not come to their end */
+    return st;
 }
 
 static status_t worker_init(struct worker *w, struct run *run) {
@@ -286,24 +275,6 @@ static void worker_clear(struct worker *w) {
     unload_all(w->loaded_twin, w->run->subject_count);
     device_close(w->device);
     device_close(w->twin);
-}
-
-/* The calling thread is worker 0, so one thread means no thread at all. */
-static status_t run_workers(struct worker *workers, unsigned count) {
-    unsigned started = 1;
-    status_t st = OK;
-    for (; started < count; started++) {
-        if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) != 0) {
-            st = FAIL(ERR_NOMEM, "cannot start thread %u of %u", started + 1, count);
-            give_up(workers[0].run, st);
-            break;
-        }
-    }
-    work(&workers[0]);
-    for (unsigned i = 1; i < started; i++)
-        pthread_join(workers[i].thread, NULL);
-    struct run *run = workers[0].run;
-    return run->status == OK ? OK : FAIL(run->status, "%s", run->message);
 }
 
 /* ---- before and after ------------------------------------------------------------------------ */
@@ -452,16 +423,19 @@ status_t gate_run(struct gate_report *out, const struct kernel *const *kernels, 
                   const struct gate_options *opt) {
     *out = (struct gate_report){0};
     double start = now();
-    struct run run = {.opt = opt, .lock = PTHREAD_MUTEX_INITIALIZER};
-    unsigned threads = opt->threads ? opt->threads : 1;
+    const unsigned threads = opt->threads ? opt->threads : 1;
     struct worker *workers = calloc(threads, sizeof *workers);
+    struct run run = {.opt = opt, .workers = workers, .lock = PTHREAD_MUTEX_INITIALIZER};
     status_t st = OK, run_status = OK;
     if (!workers)
         TRY(FAIL(ERR_NOMEM, "no memory for %u threads", threads));
+    threads_init(&run.threads, threads, oracle_thread_done);
     TRY(run_init(&run, &workers[0], kernels, count));
     for (unsigned i = 1; i < threads; i++)
         TRY(worker_init(&workers[i], &run));
-    run_status = run_workers(workers, threads);
+    run_status = run.status = parallel_for(&run.threads, run.job_count, do_job, &run);
+    if (run_status != OK)
+        snprintf(run.message, sizeof run.message, "%s", status_message());
     TRY(report_run(out, &run, device_info(workers[0].device),
                    workers[0].twin ? device_info(workers[0].twin) : NULL, now() - start));
     if (run_status != OK)
@@ -472,5 +446,6 @@ done:
             worker_clear(&workers[i]);
     free(workers);
     run_clear(&run);
+    oracle_thread_done();
     return st;
 }

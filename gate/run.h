@@ -9,7 +9,8 @@ struct gate_options {
     const char *twin;   /* a device that has to give the same bits, "cuda:0"; NULL: none */
     enum suite suite;
     uint64_t seed;
-    unsigned threads;     /* each opens its own device; at least 1 */
+    unsigned threads;     /* each opens its own device; at least 1.  Where cases are fewer, the rows
+                             of one are shared out */
     const char *dir;      /* keep a journal there and go on from it; NULL: none */
     const char *real_dir; /* folder with real inputs; NULL: none */
     /* Called now and then, from any thread but never from two at once; NULL: not. */
@@ -27,12 +28,12 @@ MUST_CHECK status_t gate_run(struct gate_report *out, const struct kernel *const
                              size_t count, const struct gate_options *opt);
 
 /*
- * One kernel on one case.  twin: the kernel on the other device for CHECK_TWIN, else NULL.  An oracle
+ * One kernel on one case, in this company (which a bound check makes use of).  twin: the kernel on the other device for CHECK_TWIN, else NULL.  An oracle
  * that cannot decide is UNSURE; ERR_* when it could not be run.
  */
 MUST_CHECK status_t gate_check(struct outcome *out, struct loaded_kernel *lk,
                                struct loaded_kernel *twin, enum check check,
-                               const struct test_case *c);
+                               const struct test_case *c, const struct company *company);
 
 /*
  * The device as the gate opens it: with the shadow on, and an instruction budget for launches on cases
