@@ -379,10 +379,10 @@ typedef void note_fn(struct rewriter *r, const struct statement *s);
 
 /* The predicate %assay_p3 := the guard, before the instruction may change it. */
 static void keep_guard(struct rewriter *r, const struct statement *s) {
+    if (!s->guard.size) /* and guard.at may be NULL */
+        return;
     bool negated = s->guard.size > 1 && memchr(s->guard.at, '!', s->guard.size);
     const char *name = s->guard.at + s->guard.size;
-    if (!s->guard.size)
-        return;
     while (name > s->guard.at && name[-1] != '@' && name[-1] != '!' &&
            !isspace((unsigned char)name[-1]))
         name--;
