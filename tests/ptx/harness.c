@@ -2,7 +2,10 @@
 #include "tests/ptx/harness.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "tests/ptx/gpu.h"
 
 const char *job_device = "cpu";
 struct dev_run run;
@@ -22,6 +25,35 @@ int report(void) {
     printf("%u checks, %u failed\n", checks, failures);
     return failures != 0;
 }
+
+/* ---- where jobs run ---------------------------------------------------------------------------- */
+
+const uint64_t job_seeds[] = {0, 1, 2, 5, 77};
+
+size_t job_seed_count(void) {
+    return strcmp(job_device, "cpu") == 0 ? sizeof job_seeds / sizeof *job_seeds : 1;
+}
+
+bool use_device(int argc, char **argv) {
+    if (argc != 3 || strcmp(argv[1], "--device") != 0)
+        return false;
+    if (gpu_is_missing(argv[2]))
+        exit(EXIT_SKIPPED);
+    job_device = argv[2];
+    return true;
+}
+
+bool use_level(int level) {
+    static const char *const names[LEVEL_COUNT] = {"v2", "v3", "v4"};
+    struct device *dev;
+    setenv("ASSAY_ISA", names[level], 1);
+    if (device_open(&dev, "cpu", NULL) != OK)
+        return false;
+    device_close(dev);
+    return true;
+}
+
+/* ---- jobs -------------------------------------------------------------------------------------- */
 
 static size_t make_text(char *text, size_t room, const struct job *j) {
     return (size_t)snprintf(

@@ -9,6 +9,7 @@
 #ifndef TESTS_PTX_HARNESS_H
 #define TESTS_PTX_HARNESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "device/device.h"
@@ -32,10 +33,23 @@ struct job {
 
 #define OUT_WORDS 4096
 
-extern const char *job_device;  /* where jobs run: "cpu" */
+extern const char *job_device;  /* where jobs run: "cpu", or what use_device found */
 extern struct dev_run run;      /* of the last job */
 extern uint32_t out[OUT_WORDS]; /* its output; unwritten words are 0xffffffff */
 extern unsigned failures, checks;
+
+/* Schedules under which a result must be the same; a GPU has one, its own. */
+extern const uint64_t job_seeds[];
+size_t job_seed_count(void);
+
+/* Is the command line `--device NAME`?  Then that is job_device, and what has a result is to run there,
+ * nothing else.  Ends the program as skipped if there is no such GPU. */
+bool use_device(int argc, char **argv);
+
+/* The x86-64 levels of the emulator's loops: use_level(0 .. LEVEL_COUNT - 1) makes devices that are
+ * opened from now on run that one's; false where this machine has not got it. */
+enum { LEVEL_COUNT = 3 };
+bool use_level(int level);
 
 status_t job_run(const struct job *j);
 /* Run and expect a clean end. */

@@ -5,12 +5,10 @@
  *   test_atomic --device cuda:0     the same on a GPU
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <mpfr.h>
 
-#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 #include "tests/ptx/rows.h"
 
@@ -448,13 +446,9 @@ static void test_results(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "--device") == 0) {
-        if (gpu_is_missing(argv[2]))
-            return EXIT_SKIPPED;
-        job_device = argv[2];
-        test_results();
-    } else {
-        test_results();
+    bool gpu = use_device(argc, argv);
+    test_results();
+    if (!gpu) {
         test_refused();
         check_elsewhere(TEST_ATOMIC);
     }

@@ -4,11 +4,9 @@
  *
  *   test_call --device cuda:0     what has a result, on a GPU
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
@@ -313,16 +311,12 @@ static void test_refused(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "--device") == 0) {
-        if (gpu_is_missing(argv[2]))
-            return EXIT_SKIPPED;
-        job_device = argv[2];
-        test_results();
-        return report();
-    }
+    bool gpu = use_device(argc, argv);
     test_results();
-    test_faults();
-    test_refused();
-    check_elsewhere(TEST_CALL);
+    if (!gpu) {
+        test_faults();
+        test_refused();
+        check_elsewhere(TEST_CALL);
+    }
     return report();
 }

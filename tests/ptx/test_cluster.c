@@ -8,15 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
 #define BARRIER "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n"
 #define SHARED ".shared .align 16 .b8 s[256];"
 
-static uint64_t seeds[] = {0, 1, 2, 77};
-static size_t seed_count = sizeof seeds / sizeof *seeds;
 
 static void test_sregs(void) {
     struct job j = {.blocks = 8,
@@ -42,13 +39,13 @@ static void test_sregs(void) {
 
 /* Each block reads its right neighbour's shared memory, adds to its left one's, and reads its own. */
 static void test_exchange(void) {
-    for (size_t i = 0; i < seed_count; i++) {
+    for (size_t i = 0; i < job_seed_count(); i++) {
         struct job j = {
             .blocks = 8,
             .threads = 64,
             .cluster = 4,
             .shadow = true,
-            .seed = seeds[i],
+            .seed = job_seeds[i],
             .declare = SHARED,
             .body =
                 "mov.u32 %r4, s;\nmad.lo.u32 %r5, %r1, 4, %r4;\nmov.u32 %r6, %cluster_ctarank;\n"
@@ -76,13 +73,13 @@ static void test_exchange(void) {
 
 /* Stores into other blocks, over many phases; warps arrive before they have finished their own. */
 static void test_phases(void) {
-    for (size_t i = 0; i < seed_count; i++) {
+    for (size_t i = 0; i < job_seed_count(); i++) {
         struct job j = {
             .blocks = 4,
             .threads = 96,
             .cluster = 2,
             .shadow = true,
-            .seed = seeds[i],
+            .seed = job_seeds[i],
             .declare = ".shared .align 16 .b8 s[384];",
             .body =
                 "mov.u32 %r4, s;\nmad.lo.u32 %r5, %r1, 4, %r4;\nmov.u32 %r6, %cluster_ctarank;\n"
@@ -293,17 +290,12 @@ static void test_launches(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "--device") == 0) {
-        if (gpu_is_missing(argv[2]))
-            return EXIT_SKIPPED;
-        job_device = argv[2];
-        seed_count = 1;
-        test_results();
-        return report();
-    }
+    bool gpu = use_device(argc, argv);
     test_results();
-    test_faults();
-    test_launches();
-    check_elsewhere(TEST_CLUSTER);
+    if (!gpu) {
+        test_faults();
+        test_launches();
+        check_elsewhere(TEST_CLUSTER);
+    }
     return report();
 }

@@ -4,10 +4,8 @@
  *   test_memory --device cuda:0     what has a result, on a GPU
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
@@ -396,22 +394,15 @@ static void test_results(void) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const levels[] = {"v2", "v3", "v4"};
     for (uint32_t i = 0; i < 1024; i++)
         ramp[i] = i * 3 + 1;
-    if (argc == 3 && strcmp(argv[1], "--device") == 0) {
-        if (gpu_is_missing(argv[2]))
-            return EXIT_SKIPPED;
-        job_device = argv[2];
+    if (use_device(argc, argv)) {
         test_results();
         return report();
     }
-    for (int i = 0; i < 3; i++) {
-        setenv("ASSAY_ISA", levels[i], 1);
-        struct device *dev;
-        if (device_open(&dev, "cpu", NULL) != OK)
+    for (int l = 0; l < LEVEL_COUNT; l++) {
+        if (!use_level(l))
             continue;
-        device_close(dev);
         test_results();
         test_bounds();
         test_alignment();

@@ -11,7 +11,6 @@
 #include <math.h>
 #include <mpfr.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "device/ptx/mufu.h"
@@ -282,19 +281,15 @@ static void test_handlers(void) {
                  {"cos.approx.ftz.f32", mufu_cos},       {"cos.approx.f32", mufu_cos},
                  {"tanh.approx.f32", mufu_tanh},         {"rcp.approx.ftz.f64", mufu_rcp64h},
                  {"rsqrt.approx.ftz.f64", mufu_rsqrt64h}};
-    static const char *const levels[] = {"v2", "v3", "v4"};
     static const char *const single_word = "%s %%r5, %%r4;\nst.global.u32 [%%d2], %%r5;\n";
     /* f64: any low word goes in, 0 comes out */
     static const char *const high_word =
         "mov.b64 %%d3, {%%r2, %%r4};\n%s %%d4, %%d3;\nmov.b64 {%%r6, %%r5}, %%d4;\n"
         "or.b32 %%r5, %%r5, %%r6;\nst.global.u32 [%%d2], %%r5;\n";
     char body[512];
-    for (int level = 0; level < 3; level++) {
-        struct device *dev;
-        setenv("ASSAY_ISA", levels[level], 1);
-        if (device_open(&dev, "cpu", NULL) != OK)
+    for (int level = 0; level < LEVEL_COUNT; level++) {
+        if (!use_level(level))
             continue;
-        device_close(dev);
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
             for (uint32_t round = 0; round < 16; round++) {
                 /* 65521 is prime and odd: 4096 inputs all over the range, others in each round */

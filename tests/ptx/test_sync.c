@@ -4,11 +4,7 @@
  *
  *   test_sync --device cuda:0     what has a result, on a GPU
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "tests/ptx/gpu.h"
 #include "tests/ptx/harness.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
@@ -20,18 +16,16 @@
 #define BARRIER "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
 
 static uint32_t ramp[2048];
-static uint64_t seeds[] = {0, 1, 5, 77};
-static size_t seed_count = sizeof seeds / sizeof *seeds;
 
 /* ---- mbarrier -------------------------------------------------------------------------------- */
 
 /* One warp fills a ring of two stages, three others take from it. */
 static void test_pipeline(void) {
-    for (size_t i = 0; i < seed_count; i++) {
+    for (size_t i = 0; i < job_seed_count(); i++) {
         struct job j = {
             .threads = 128,
             .shadow = true,
-            .seed = seeds[i],
+            .seed = job_seeds[i],
             .declare = SPACE,
             .in = ramp,
             .in_words = 2048,
@@ -167,13 +161,13 @@ static void test_bulk(void) {
 }
 
 static void test_cluster_copies(void) {
-    for (size_t i = 0; i < seed_count; i++) {
+    for (size_t i = 0; i < job_seed_count(); i++) {
         struct job j = {
             .blocks = 4,
             .threads = 64,
             .cluster = 4,
             .shadow = true,
-            .seed = seeds[i],
+            .seed = job_seeds[i],
             .declare = SPACE,
             .in = ramp,
             .in_words = 1024,
@@ -227,12 +221,12 @@ static void test_cluster_copies(void) {
 /* ---- named barriers -------------------------------------------------------------------------- */
 
 static void test_named(void) {
-    for (size_t i = 0; i < seed_count; i++) {
+    for (size_t i = 0; i < job_seed_count(); i++) {
         struct job j = {
             /* warps 0 and 1 fill, arrive at barrier 3 and go on; warps 2 and 3 wait there */
             .threads = 192,
             .shadow = true,
-            .seed = seeds[i],
+            .seed = job_seeds[i],
             .declare = SPACE,
             .body =
                 "mov.u32 %r4, s;\nmad.lo.u32 %r5, %r1, 4, %r4;\nsetp.ge.u32 %p0, %r1, 128;\n"
@@ -381,17 +375,12 @@ static void test_faults(void) {
 int main(int argc, char **argv) {
     for (uint32_t i = 0; i < 2048; i++)
         ramp[i] = i * 7 + 3;
-    if (argc == 3 && strcmp(argv[1], "--device") == 0) {
-        if (gpu_is_missing(argv[2]))
-            return EXIT_SKIPPED;
-        job_device = argv[2];
-        seed_count = 1;
-        test_results();
-        return report();
-    }
+    bool gpu = use_device(argc, argv);
     test_results();
-    test_hints_elsewhere();
-    test_faults();
-    check_elsewhere(TEST_SYNC);
+    if (!gpu) {
+        test_hints_elsewhere();
+        test_faults();
+        check_elsewhere(TEST_SYNC);
+    }
     return report();
 }

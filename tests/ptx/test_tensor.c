@@ -145,17 +145,6 @@ static void make_tiles(const struct mma_insn *in, unsigned arch, unsigned seed) 
     }
 }
 
-static const char *const levels[] = {"v2", "v3", "v4"};
-
-static bool level_is_here(const char *level) {
-    struct device *dev;
-    setenv("ASSAY_ISA", level, 1);
-    if (device_open(&dev, "cpu", NULL) != OK)
-        return false;
-    device_close(dev);
-    return true;
-}
-
 static bool arch_has(const struct mma_insn *in, unsigned arch) {
     return in->least <= arch && (!mma_is_group(in) || arch == 90);
 }
@@ -170,8 +159,8 @@ static void test_architectures(void) {
                 continue;
             snprintf(device, sizeof device, "cpu:sm_%u", archs[a]);
             make_tiles(in, archs[a], archs[a]);
-            for (int l = 0; l < 3; l++)
-                if (level_is_here(levels[l]))
+            for (int l = 0; l < LEVEL_COUNT; l++)
+                if (use_level(l))
                     check_tiles(device, in, TILES);
         }
 }
@@ -434,8 +423,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     test_architectures();
-    for (int l = 0; l < 3; l++)
-        if (level_is_here(levels[l])) {
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        if (use_level(l)) {
             test_published("cpu");
             test_architectures_differ();
             test_events(F16_MMA, MMA_SPECIAL, 16, 10);

@@ -372,7 +372,6 @@ static void test_groups(void) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const levels[] = {"v2", "v3", "v4"};
     if (argc >= 3 && strcmp(argv[1], "--device") == 0) {
         if (gpu_is_missing(argv[2]))
             return EXIT_SKIPPED;
@@ -380,14 +379,9 @@ int main(int argc, char **argv) {
         printf("%llu outputs\n", (unsigned long long)outputs);
         return report();
     }
-    for (int l = 0; l < 3; l++) {
-        struct device *dev;
-        setenv("ASSAY_ISA", levels[l], 1);
-        if (device_open(&dev, "cpu", NULL) != OK)
-            continue;
-        device_close(dev);
-        check_forms("cpu", l == 1 ? 280 : 70);
-    }
+    for (int l = 0; l < LEVEL_COUNT; l++)
+        if (use_level(l))
+            check_forms("cpu", l == 1 ? 280 : 70);
     test_groups();
     check_elsewhere(TEST_WGMMA);
     return report();
