@@ -147,6 +147,7 @@ static void list_fills(void) {
     list_of(op_find("layernorm"), "layernorm, rmsnorm");
     list_of(op_find("rope"), "rope");
     list_of(op_find("attention"), "attention");
+    list_of(op_find("attention_combine"), "attention_combine");
 }
 
 /* What the options say together: exactly one source of input. */

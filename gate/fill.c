@@ -351,10 +351,11 @@ const struct fill fills[] = {
 /* clang-format on */
 
 const struct fill *fills_of(const struct op *op) {
-    return strcmp(op->name, "rope") == 0        ? rope_fills
-           : strcmp(op->name, "attention") == 0 ? attention_fills
-           : strstr(op->name, "norm") != NULL   ? norm_fills
-                                                : fills;
+    return strcmp(op->name, "rope") == 0                ? rope_fills
+           : strcmp(op->name, "attention") == 0         ? attention_fills
+           : strcmp(op->name, "attention_combine") == 0 ? combine_fills
+           : strstr(op->name, "norm") != NULL           ? norm_fills
+                                                        : fills;
 }
 
 const struct fill *fill_of(const struct op *op, const char *name) {

@@ -103,6 +103,6 @@ void row_subnormal(ROW_ARGS);
 void row_plus_inf(ROW_ARGS);
 void row_one_nan(ROW_ARGS);
 
-extern const struct fill norm_fills[], rope_fills[], attention_fills[];
+extern const struct fill norm_fills[], rope_fills[], attention_fills[], combine_fills[];
 
 #endif

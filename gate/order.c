@@ -1,5 +1,5 @@
 /* gate/order.c - the same case in other orders, in other company, and again. */
-#include "gate/order.h"
+#include "gate/order_impl.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,31 +11,6 @@
 #define PERMUTATIONS 3
 #define SCHEDULES 3
 
-/* What all comparisons of one check share. */
-struct order {
-    struct loaded_kernel *lk;
-    const struct kernel *kernel;
-    const struct test_case *c;
-    size_t units, step; /* units of the case, and results of each */
-    size_t y_bytes;     /* of the block of outputs */
-    void *base;         /* the first run's outputs */
-    double *spread;     /* what two orders may differ by, by result */
-    struct judgement *out;
-    bool *saw;
-};
-
-/* One other way to run the case, and where its results stand. */
-struct variant {
-    const char *what; /* "schedule" */
-    unsigned number;
-    const void *y;
-    struct case_dims dims; /* its own: a smaller batch has fewer rows */
-    bool same_bits;        /* are due; else the spread is allowed */
-    bool permuted;         /* the input is another one: a difference may show */
-    const size_t *column;  /* column[row * cols + j]: where base column j stands now; NULL: at j */
-    size_t first, count;   /* the rows to compare */
-};
-
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 static size_t variant_index(const struct order *o, const struct variant *v, size_t row,
@@ -44,11 +19,7 @@ static size_t variant_index(const struct order *o, const struct variant *v, size
     return row * o->step + at;
 }
 
-/*
- * |a - b| over the allowance: 0 for the same class or value, +Inf where the classes differ; 0 where
- * nothing is claimed (an allowance of +Inf: one of the orders may overflow on the way).
- */
-static double spread(double a, double b, double allowance) {
+double order_rho(double a, double b, double allowance) {
     if (allowance == INFINITY)
         return 0;
     if (isnan(a) || isnan(b))
@@ -61,7 +32,7 @@ static double spread(double a, double b, double allowance) {
     return difference / allowance;
 }
 
-static void record(struct order *o, const struct variant *v, double rho, struct worst here) {
+void order_record(struct order *o, const struct variant *v, double rho, struct worst here) {
     struct judgement *j = o->out;
     bool failed = !(rho <= 1);
     bool worse = !j->worst.known || (failed && j->verdict != VERDICT_FAIL) ||
@@ -75,7 +46,7 @@ static void record(struct order *o, const struct variant *v, double rho, struct 
     j->verdict = VERDICT_FAIL;
     char rule[96], where[64];
     if (v->same_bits)
-        snprintf(rule, sizeof rule, "equal bits are due (deterministic: true)");
+        snprintf(rule, sizeof rule, "equal bits are due (%s)", v->due ? v->due : "deterministic: true");
     else if (here.budget == 0)
         snprintf(rule, sizeof rule, "equal values are due (bound 0)");
     else
@@ -85,8 +56,7 @@ static void record(struct order *o, const struct variant *v, double rho, struct 
              rule);
 }
 
-/* Bit for bit, in every output. */
-static void compare_bits(struct order *o, const struct variant *v) {
+void order_compare_bits(struct order *o, const struct variant *v) {
     struct tensor_block base, other;
     if (kernel_outputs(&base, o->kernel, o->c->dims, o->base) != OK ||
         kernel_outputs(&other, o->kernel, v->dims, (void *)v->y) != OK) /* only read */
@@ -103,7 +73,7 @@ static void compare_bits(struct order *o, const struct variant *v) {
                 memcmp((const char *)a->data + slot, (const char *)b->data + slot, size) == 0;
             memcpy(&got, (const char *)b->data + slot, size < 4 ? size : 4);
             double value = tensor_get(a, at.element);
-            record(o, v, same ? 0 : INFINITY,
+            order_record(o, v, same ? 0 : INFINITY,
                    (struct worst){.known = true,
                                   .per_row = o->kernel->op->result == OP_PER_ROW,
                                   .output = at.output,
@@ -117,7 +87,7 @@ static void compare_bits(struct order *o, const struct variant *v) {
 static void compare(struct order *o, const struct variant *v) {
     const struct dtype *dt = o->kernel->out;
     if (v->same_bits) {
-        compare_bits(o, v);
+        order_compare_bits(o, v);
         return;
     }
     for (size_t row = v->first; row < v->first + v->count; row++) {
@@ -125,14 +95,14 @@ static void compare(struct order *o, const struct variant *v) {
             size_t i = row * o->step + col, k = variant_index(o, v, row, col);
             uint32_t a = dtype_load(dt, o->base, i), b = dtype_load(dt, v->y, k);
             double allowance = o->spread[i];
-            double rho = spread(dtype_to_double(dt, a), dtype_to_double(dt, b), allowance);
+            double rho = order_rho(dtype_to_double(dt, a), dtype_to_double(dt, b), allowance);
             double base = dtype_to_double(dt, a);
             /* An exact accumulator changes no bit, and an allowance below the result's size would
              * have shown it if it had. */
             bool telling = o->c->dims.cols > 1 && (allowance < fabs(base) || allowance == 0);
             if (v->permuted && (a != b || telling))
                 *o->saw = true;
-            record(o, v, rho,
+            order_record(o, v, rho,
                    (struct worst){.known = true,
                                   .per_row = o->kernel->op->result == OP_PER_ROW,
                                   .row = row,
@@ -146,9 +116,8 @@ static void compare(struct order *o, const struct variant *v) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* *clean = the run left no fault; else the judgement is FAIL with the fault's words. */
-static status_t run(struct order *o, void *y, bool *clean, const void *x, struct case_dims dims,
-                    uint64_t schedule_seed, const char *what, struct kernel_result *result) {
+status_t order_run(struct order *o, void *y, bool *clean, const void *x, struct case_dims dims,
+                   uint64_t schedule_seed, const char *what, struct kernel_result *result) {
     struct kernel_result local;
     struct kernel_result *r = result ? result : &local;
     const struct kernel_io io = {.dims = dims, .x = x, .y = y, .schedule_seed = schedule_seed};
@@ -173,7 +142,7 @@ static status_t check_reruns(struct order *o, const char *what, unsigned count, 
     status_t st = OK;
     for (unsigned k = 1; k <= count; k++) {
         bool clean;
-        TRY(run(o, y, &clean, o->c->x, o->c->dims, seeded ? k : 0, what, NULL));
+        TRY(order_run(o, y, &clean, o->c->x, o->c->dims, seeded ? k : 0, what, NULL));
         if (!clean)
             break;
         compare(o, &(struct variant){.what = what,
@@ -220,7 +189,7 @@ static status_t check_permutation(struct order *o, unsigned number) {
             dtype_store(c->dtype, permuted.x, first + column[first + j],
                         dtype_load(c->dtype, c->x, first + j));
         }
-    TRY(run(o, y, &clean, permuted.x, c->dims, 0, "permutation", NULL));
+    TRY(order_run(o, y, &clean, permuted.x, c->dims, 0, "permutation", NULL));
     if (clean)
         compare(o, &(struct variant){
                        .what = "permutation",
@@ -251,7 +220,7 @@ static status_t check_batch(struct order *o) {
         bool clean;
         if (dims.rows >= o->c->dims.rows || kernel_refuses(o->kernel, dims))
             continue;
-        TRY(run(o, y, &clean, o->c->x, dims, 0, "a smaller batch", NULL));
+        TRY(order_run(o, y, &clean, o->c->x, dims, 0, "a smaller batch", NULL));
         if (!clean)
             break;
         compare(o, &(struct variant){.what = "batch of",
@@ -266,10 +235,10 @@ done:
     return st;
 }
 
-/* Every unit has a row of the first input: that of one is kept, the others become NaN. */
+/* Elements that belong to one unit alone: those of one are kept, all others become NaN. */
 static status_t check_neighbours(struct order *o) {
     struct tensor_block inputs;
-    size_t kept = o->units / 2, width;
+    size_t kept = o->units / 2;
     void *x = NULL, *y = NULL;
     bool clean = false;
     status_t st = OK;
@@ -282,11 +251,15 @@ static status_t check_neighbours(struct order *o) {
         TRY(FAIL(ERR_NOMEM, "no memory for an output of %s", o->kernel->name));
     memcpy(x, o->c->x, inputs.bytes);
     TRY(kernel_inputs(&inputs, o->kernel, o->c->dims, x));
-    width = inputs.tensors[0].count / o->units;
-    for (size_t i = 0; i < inputs.tensors[0].count; i++)
-        if (i / width != kept)
-            tensor_set_bits(&inputs.tensors[0], i, o->kernel->in->nan);
-    TRY(run(o, y, &clean, x, o->c->dims, 0, "neighbours of NaN", NULL));
+    for (size_t k = 0; k < op_input_count(o->kernel->op); k++) {
+        const struct tensor *t = &inputs.tensors[k];
+        for (size_t i = 0; t->type && t->type->kind == TENSOR_REAL && i < t->count; i++) {
+            size_t unit = op_unit_of(o->kernel->op, k, &o->c->dims, i);
+            if (unit != kept && unit != SIZE_MAX)
+                tensor_set_bits(t, i, t->type->dtype->nan);
+        }
+    }
+    TRY(order_run(o, y, &clean, x, o->c->dims, 0, "neighbours of NaN", NULL));
     if (clean)
         compare(o, &(struct variant){.what = "neighbours",
                                      .number = 1,
@@ -313,6 +286,8 @@ static status_t check_all(struct order *o) {
             TRY(check_batch(o));
         TRY(check_neighbours(o));
     }
+    if (o->kernel->op->dims[0] == DIM_PARTS)
+        TRY(order_parts(o));
 done:
     return st;
 }
@@ -325,7 +300,7 @@ status_t order_check(struct judgement *out, bool *saw, struct kernel_result *res
     *result = (struct kernel_result){0};
     const char *refusal = kernel_refuses(kernel, c->dims);
     bool permutes = case_permutes(kernel);
-    if (!refusal && !permutes && !kernel->deterministic)
+    if (!refusal && !permutes && kernel->op->dims[0] != DIM_PARTS && !kernel->deterministic)
         refusal = "order: its entries have their places, and it is not declared deterministic";
     if (refusal) {
         *out = judgement_of(VERDICT_SKIP, "%s", refusal);
@@ -336,6 +311,7 @@ status_t order_check(struct judgement *out, bool *saw, struct kernel_result *res
                       .c = c,
                       .units = truth->units,
                       .step = truth->step,
+                      .truth = truth,
                       .out = out,
                       .saw = saw};
     struct tensor_block outputs;
@@ -350,7 +326,7 @@ status_t order_check(struct judgement *out, bool *saw, struct kernel_result *res
         TRY(spreads_make(&o.spread, kernel, c, truth));
     else
         *saw = true; /* a schedule shows itself in any bit */
-    TRY(run(&o, o.base, &clean, c->x, c->dims, 0, "the first run", result));
+    TRY(order_run(&o, o.base, &clean, c->x, c->dims, 0, "the first run", result));
     if (clean)
         TRY(check_all(&o));
 done:

@@ -8,6 +8,8 @@
  *   permutation  the columns of each row in another order; results compared at their new places
  *   batch        the first rows as a case of their own: another batch size, rows where they were
  *   neighbours   a row between rows of NaN
+ *   parts        attention_combine: its parts in other orders, two of them swapped, parts of nothing
+ *                among them, and joined in two steps (order_parts.c)
  *
  * A permutation may change an element by what two orders of the row may differ by (op->spread, at
  * most twice the budget).  The others must give the same bits if the manifest says `deterministic:

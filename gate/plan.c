@@ -50,6 +50,20 @@ static const struct case_dims full_attention[] = {
     HEADS(1, 1, 1, 127, 129, 128), HEADS(2, 4, 1, 1, 513, 64),   HEADS(1, 1, 1, 130, 2, 64),
 };
 
+/* Parts, rows, width of a head. */
+#define PARTS(p, r, d) \
+    { .parts = p, .rows = r, .head_dim = d }
+static const struct case_dims quick_combine[] = {
+    PARTS(1, 3, 64), PARTS(2, 33, 64), PARTS(3, 8, 128),
+    PARTS(5, 9, 40), PARTS(9, 5, 64),  PARTS(33, 3, 128),
+};
+static const struct case_dims full_combine[] = {
+    PARTS(2, 300, 128),
+    PARTS(16, 64, 256),
+    PARTS(128, 9, 64),
+    PARTS(1000, 2, 64),
+};
+
 /* Rows, columns, and the k of a top-k. */
 static const struct case_dims quick_topk[] = {
     {.rows = 1, .cols = 1, .k = 1},   {.rows = 7, .cols = 8, .k = 2},
@@ -76,6 +90,9 @@ struct shapes {
 static struct shapes shapes_of(const struct op *op) {
     if (op->dims[2] == DIM_K)
         return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk), 2, 2};
+    if (op->dims[0] == DIM_PARTS)
+        return (struct shapes){quick_combine, full_combine, COUNT(quick_combine),
+                               COUNT(full_combine), 2, 1};
     if (op->dims[0] == DIM_BATCH)
         return (struct shapes){quick_attention,        full_attention,
                                COUNT(quick_attention), COUNT(full_attention),
@@ -196,7 +213,13 @@ static status_t add_orders(struct plan *p, const struct kernel *kernel, enum sui
         if (suite == SUITE_FULL || in_order_fills(f))
             TRY(add_every(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes),
                           (size_t)(f - fills) % thin, thin, seed));
-    if (!permutes && kernel->deterministic) /* repeats, schedules and neighbours only */
+    if (kernel->op->dims[0] == DIM_PARTS) /* parts may change places under every fill */
+        for (const struct fill *f = fills_of(kernel->op); f->name; f++)
+            TRY(add_every(p, kernel, CHECK_ORDER, f, shapes.quick, shapes.quick_count,
+                          suite == SUITE_FULL ? 0
+                                              : (size_t)(f - fills_of(kernel->op)) % shapes.quick_count,
+                          suite == SUITE_FULL ? 1 : shapes.quick_count, seed));
+    else if (!permutes && kernel->deterministic) /* repeats, schedules and neighbours only */
         TRY(add_every(p, kernel, CHECK_ORDER, &fills_of(kernel->op)[0], shapes.quick,
                       shapes.quick_count, suite == SUITE_FULL ? 0 : shapes.quick_count / 2,
                       suite == SUITE_FULL ? 1 : shapes.quick_count, seed));

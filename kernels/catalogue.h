@@ -32,6 +32,8 @@ struct kernel {
     const struct tensor_type *more_in[OP_MAX_INPUTS], *more_out[OP_MAX_OUTPUTS];
     enum empty_row empty_row;
     bool deterministic;
+    bool combines_exactly; /* attention_combine: two parts either way are the same bits, and a part of
+                            * lse -Inf changes none */
     const char *recommended; /* the range of cols for which it is the fastest one measured; or NULL */
     const char *fault;     /* planted fault: what is wrong with it; NULL for an honest kernel */
     const char *manifest;  /* path it was read from */

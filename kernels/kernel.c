@@ -310,6 +310,7 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
         .summary = m->summary ? m->summary : "",
         .empty_row = m->empty_row,
         .deterministic = m->deterministic,
+        .combines_exactly = m->combine,
         .recommended = m->recommended,
         .fault = m->planted_fault,
         .manifest = file->path,
@@ -317,6 +318,8 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
     };
     TRY_AT(u, check_name(m->name), "name");
     TRY_AT(u, find_op(&u->kernel.op, m->op), "op");
+    if (m->combine && u->kernel.op->dims[0] != DIM_PARTS)
+        TRY_AT(u, FAIL(ERR_SYNTAX, "op %s joins no parts", m->op), "combine");
     TRY(compile_types(u));
     TRY(compile_accepts(u));
     TRY(options_compile(&u->detail, u->kernel.op));

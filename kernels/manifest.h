@@ -21,11 +21,12 @@
 struct manifest_types {
     char *x, *y, *acc, *w, *b, *positions;
     char *q, *k, *v, *o, *lse, *lengths, *bias, *mask, *slopes, *sinks, *p, *index;
+    char *o_p, *lse_p;
 };
 
 /* By name of a dimension; NULL when not written. */
 struct manifest_accepts {
-    char *rows, *cols, *batch, *heads, *kv_heads, *queries, *keys, *head_dim, *k;
+    char *rows, *cols, *batch, *heads, *kv_heads, *queries, *keys, *head_dim, *k, *parts;
     char *group; /* heads / kv_heads */
 };
 
@@ -84,7 +85,7 @@ struct manifest_kernel {
     struct manifest_scratch *scratch;
     uint32_t launch_count, scratch_count;
     struct manifest_numerics numerics;
-    bool deterministic;
+    bool deterministic, combine;
     char *recommended;   /* range of cols; NULL when not written */
     char *planted_fault; /* NULL when not written */
 };

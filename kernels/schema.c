@@ -95,6 +95,11 @@ static const cyaml_strval_t truths[] = {
     {"true", true},
 };
 
+static const cyaml_strval_t combines[] = {
+    {"within", false},
+    {"exact", true},
+};
+
 /* ---- schema ---------------------------------------------------------------------------------- */
 
 #define REQUIRED CYAML_FLAG_POINTER
@@ -120,12 +125,13 @@ static const cyaml_schema_value_t string_value = {
 /* clang-format off */
 #define TYPE_FIELDS(FIELD) FIELD(x) FIELD(y) FIELD(acc) FIELD(w) FIELD(b) FIELD(positions) \
     FIELD(q) FIELD(k) FIELD(v) FIELD(o) FIELD(lse) FIELD(lengths) FIELD(bias) FIELD(mask)       \
-    FIELD(slopes) FIELD(sinks) FIELD(p) FIELD(index)
+    FIELD(slopes) FIELD(sinks) FIELD(p) FIELD(index) FIELD(o_p) FIELD(lse_p)
 
 #define ACCEPT_FIELDS(FIELD)                                                                 \
     FIELD(DIM_ROWS, rows) FIELD(DIM_COLS, cols) FIELD(DIM_BATCH, batch)                      \
     FIELD(DIM_HEADS, heads) FIELD(DIM_KV_HEADS, kv_heads) FIELD(DIM_QUERIES, queries)        \
-    FIELD(DIM_KEYS, keys) FIELD(DIM_HEAD_DIM, head_dim) FIELD(DIM_K, k)
+    FIELD(DIM_KEYS, keys) FIELD(DIM_HEAD_DIM, head_dim) FIELD(DIM_K, k)                      \
+    FIELD(DIM_PARTS, parts)
 /* clang-format on */
 
 static const cyaml_schema_field_t types_fields[] = {
@@ -242,6 +248,7 @@ static const cyaml_schema_field_t kernel_fields[] = {
     CYAML_FIELD_MAPPING("numerics", CYAML_FLAG_DEFAULT, struct manifest_kernel, numerics,
                         numerics_fields),
     ENUM(manifest_kernel, deterministic, truths),
+    ENUM(manifest_kernel, combine, combines),
     STRING(OPTIONAL, manifest_kernel, recommended),
     STRING(OPTIONAL, manifest_kernel, planted_fault),
     CYAML_FIELD_END,
@@ -286,6 +293,7 @@ void schema_words(char *out, size_t size, const char *field) {
         {"divide_first", truths, CYAML_ARRAY_LEN(truths)},
         {"flush", truths, CYAML_ARRAY_LEN(truths)},
         {"deterministic", truths, CYAML_ARRAY_LEN(truths)},
+        {"combine", combines, CYAML_ARRAY_LEN(combines)},
     };
     size_t used = 0;
     out[0] = '\0';

@@ -19,6 +19,9 @@
  * an infinity under a positive weight is an infinity, 0 Inf and 0 NaN are NaN.
  *
  * Grouped and multi-query heads, pages and batches are a matter of which k and v are passed.
+ *
+ * head_dim = 0: there are no q and k, and the logits are given, z_j = bias_j exactly.  So are normalised
+ * parts with their lse joined: P partial results are P keys with logits lse_p and values o_p.
  */
 #ifndef ORACLE_ATTENTION_H
 #define ORACLE_ATTENTION_H

@@ -127,6 +127,21 @@ const struct op ops[] = {
      .sharers = attention_sharers,
      .shared_room = attention_shared_room,
      .refuses = attention_refuses},
+    /* The parts of a row are keys whose logits are lse_p: unit_attention.c. */
+    {.name = "attention_combine",
+     .formula = "sum_p exp(lse_p - lse) o_p, lse = log sum_p exp(lse_p)",
+     .enclose = attention_row_enclose,
+     .budget = attention_row_budget,
+     .scale = attention_scale,
+     .result = OP_PER_ELEMENT,
+     .dims = {DIM_PARTS, DIM_ROWS, DIM_HEAD_DIM},
+     .inputs = {{"o_p", TENSOR_REAL, false, {DIM_PARTS, DIM_ROWS, DIM_HEAD_DIM}},
+                {"lse_p", TENSOR_REAL, false, {DIM_PARTS, DIM_ROWS}}},
+     .outputs = {{"o", TENSOR_REAL, false, {DIM_ROWS, DIM_HEAD_DIM}},
+                 {"lse", TENSOR_REAL, true, {DIM_ROWS}}},
+     .unit_dims = 1,
+     .unit_room = combine_room,
+     .unit = combine_unit},
     {.name = "softmax_topk",
      .formula = "the k largest of softmax(x) and where they stand",
      .enclose = topk_row_enclose,
@@ -209,6 +224,26 @@ struct op_place op_place_of(const struct op *op, const struct case_dims *dims, s
         n = per_unit(op, dims, ++output);
     }
     return (struct op_place){output, unit * n + r};
+}
+
+size_t op_unit_of(const struct op *op, size_t input, const struct case_dims *dims, size_t i) {
+    const enum dim *shape = op->inputs[input].shape, *units = op->outputs[0].shape;
+    size_t at[DIM_END] = {0}, rank = 0, unit = 0;
+    bool has[DIM_END] = {0};
+    while (rank < MAX_DIMS && shape[rank] != DIM_NONE)
+        rank++;
+    while (rank-- > 0) { /* the last dimension runs fastest */
+        size_t n = dim_get(dims, shape[rank]);
+        at[shape[rank]] = n ? i % n : 0;
+        i = n ? i / n : 0;
+        has[shape[rank]] = true;
+    }
+    for (size_t k = 0; k < op->unit_dims; k++) {
+        if (!has[units[k]])
+            return SIZE_MAX;
+        unit = unit * dim_get(dims, units[k]) + at[units[k]];
+    }
+    return unit;
 }
 
 const char *op_refuses(const struct op *op, const struct case_dims *dims,

@@ -6,8 +6,9 @@
 
 typedef size_t unit_room_fn(const struct op_case *c);
 typedef void unit_fn(struct op_unit *u, size_t index);
-unit_room_fn matrix_room, norm_room, rope_room, attention_room, attention_shared_room, topk_room;
-unit_fn matrix_unit, norm_unit, rope_unit, attention_unit, topk_unit;
+unit_room_fn matrix_room, norm_room, rope_room, attention_room, attention_shared_room, combine_room,
+    topk_room;
+unit_fn matrix_unit, norm_unit, rope_unit, attention_unit, combine_unit, topk_unit;
 
 enclose_fn layernorm_row_enclose, rmsnorm_row_enclose, rope_row_enclose, attention_row_enclose,
     topk_row_enclose;

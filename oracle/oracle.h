@@ -143,6 +143,9 @@ struct op_place {
 struct op_place op_place_of(const struct op *op, const struct case_dims *dims, size_t unit,
                             size_t r);
 
+/* The unit to which alone element i of an input belongs; SIZE_MAX: several share it. */
+size_t op_unit_of(const struct op *op, size_t input, const struct case_dims *dims, size_t i);
+
 /* NULL if the dimensions and options go together, else why not; static until the next call on this
  * thread. */
 const char *op_refuses(const struct op *op, const struct case_dims *dims,

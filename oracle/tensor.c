@@ -15,6 +15,7 @@ static const struct {
     FIELD(DIM_ROWS, rows),   FIELD(DIM_COLS, cols),         FIELD(DIM_BATCH, batch),
     FIELD(DIM_HEADS, heads), FIELD(DIM_KV_HEADS, kv_heads), FIELD(DIM_QUERIES, queries),
     FIELD(DIM_KEYS, keys),   FIELD(DIM_HEAD_DIM, head_dim), FIELD(DIM_K, k),
+    FIELD(DIM_PARTS, parts),
 #undef FIELD
 };
 

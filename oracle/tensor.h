@@ -21,7 +21,8 @@ enum dim {
     DIM_QUERIES,
     DIM_KEYS,
     DIM_HEAD_DIM,
-    DIM_K, /* of a top-k */
+    DIM_K,     /* of a top-k */
+    DIM_PARTS, /* of a row, each with its lse: attention_combine */
     DIM_END
 };
 
@@ -30,7 +31,7 @@ enum dim {
 
 /* In the order of enum dim.  A dimension that the op does not have is 0. */
 struct case_dims {
-    size_t rows, cols, batch, heads, kv_heads, queries, keys, head_dim, k;
+    size_t rows, cols, batch, heads, kv_heads, queries, keys, head_dim, k, parts;
 };
 
 const char *dim_name(enum dim dim); /* "head_dim", as expressions and --shape have it */

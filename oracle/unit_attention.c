@@ -100,6 +100,44 @@ const char *attention_refuses(const struct case_dims *dims, const struct op_opti
     return reason;
 }
 
+/* ---- attention_combine ----------------------------------------------------------------------- */
+
+enum { IN_O_P, IN_LSE_P };
+
+/* o_p and lse_p of one row. */
+size_t combine_room(const struct op_case *c) {
+    return c->dims.parts * (c->dims.head_dim + 1);
+}
+
+/*
+ * Parts are keys: lse_p is the logit, o_p the value.  A part of lse -Inf is a key that is not there
+ * (attention.h, bias), so that its o_p may be NaN.
+ */
+void combine_unit(struct op_unit *u, size_t index) {
+    const struct case_dims *d = &u->c.dims;
+    double *o_p = u->memory, *lse_p = o_p + d->parts * d->head_dim;
+    struct attention_row *r = &u->own.attention;
+    for (size_t p = 0; p < d->parts; p++) {
+        tensor_row(o_p + p * d->head_dim, &u->c.in[IN_O_P], (p * d->rows + index) * d->head_dim,
+                   d->head_dim);
+        lse_p[p] = tensor_get(&u->c.in[IN_LSE_P], p * d->rows + index);
+    }
+    *r = (struct attention_row){.q = o_p, /* no entry of which is read, nor of k */
+                                .k = o_p,
+                                .v = o_p,
+                                .v_stride = d->head_dim,
+                                .value_dim = d->head_dim,
+                                .keys = d->parts,
+                                .keys_used = d->parts,
+                                .queries = 1,
+                                .scale = 1,
+                                .bias = lse_p};
+    u->row.attention = r;
+    u->row.cols = d->head_dim + 1;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
 /* o, then lse. */
 status_t attention_row_enclose(struct enclosure *out, const struct oracle_row *row) {
     return attention_enclose(out, out + row->attention->value_dim, row->attention);

@@ -2,6 +2,8 @@
  * Flash decoding: one query row per head, the keys of a sequence split over blocks, a second kernel
  * that combines the parts.
  *
+ * `combine` is a subject of its own, too.
+ *
  * A block takes one split of one key-value head and all query heads of its group, at most 16: they
  * are the 16 rows of the mma.  Its 4 warps take 16 keys each of every 64, and each warp runs on its
  * own: its keys come through its own ring of cp.async stages, its maximum, sum and O are its own until
@@ -167,7 +169,7 @@ split(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v,
                 make_float2(out[n][2 * h], out[n][2 * h + 1]);
     }
     __syncthreads();
-    const int parts = gridDim.x;
+    const size_t rows = (size_t)gridDim.z * heads;
     for (int r = warp; r < group; r += WARPS) {
         float t = NEG_INF, l = 0.0f, factor[WARPS];
 #pragma unroll
@@ -185,38 +187,44 @@ split(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v,
 #pragma unroll
             for (int w = 0; w < WARPS; w++)
                 o = fmaf(o_all[(w * GROUP + r) * HD + d], factor[w], o);
-            o_part[((head0 + r) * parts + part) * HD + d] = o * inverse;
+            o_part[(part * rows + head0 + r) * HD + d] = o * inverse;
         }
         if (lane == 0)
-            lse_part[(head0 + r) * parts + part] =
+            lse_part[part * rows + head0 + r] =
                 l == 0.0f ? NEG_INF : fmaf(reference(t), scale, logf(l));
     }
 }
 
 /*
  * Parts of one row joined by their lse: lse = m + log(sum_i e^(lse_i - m)), o = sum_i e^(lse_i - lse)
- * o_i.  A block of HD threads per row; parts one after another.
+ * o_i.  o_part: [parts][rows][head_dim], lse_part: [parts][rows]; a block of head_dim threads per row;
+ * parts one after another.
+ *
+ * Two parts either way give the same bits: a product is rounded before it is added, where an fma would
+ * round one product of two.  A part of lse -Inf changes none, whatever its o: it is passed over, and the
+ * sum starts at -0, as +0 would change a -0.
  */
-template <class T, int HD>
+template <class T>
 static __device__ __forceinline__ void
 combine(const float *__restrict__ o_part, const float *__restrict__ lse_part, T *__restrict__ o,
         float *__restrict__ lse, int parts) {
-    const size_t row = blockIdx.x;
-    const int d = threadIdx.x;
+    const size_t row = blockIdx.x, rows = gridDim.x;
+    const int d = threadIdx.x, head_dim = blockDim.x;
 
-    lse_part += row * parts;
-    o_part += row * parts * HD;
     float m = NEG_INF;
     for (int i = 0; i < parts; i++)
-        m = fmaxf(m, lse_part[i]);
+        m = fmaxf(m, lse_part[i * rows + row]);
     const float at = reference(m);
-    float l = 0.0f, sum = 0.0f;
+    float l = 0.0f, sum = -0.0f;
     for (int i = 0; i < parts; i++) {
-        const float weight = expf(lse_part[i] - at);
+        const float own = lse_part[i * rows + row];
+        if (own == NEG_INF)
+            continue;
+        const float weight = expf(own - at);
         l += weight;
-        sum = fmaf(weight, o_part[(size_t)i * HD + d], sum);
+        sum += weight * o_part[(i * rows + row) * head_dim + d];
     }
-    put(&o[row * HD + d], l == 0.0f ? 0.0f : sum / l);
+    put(&o[row * head_dim + d], l == 0.0f ? 0.0f : sum / l);
     if (d == 0)
         lse[row] = l == 0.0f ? NEG_INF : at + logf(l);
 }
@@ -264,13 +272,17 @@ static __device__ __forceinline__ void fill_pages(const T *__restrict__ k, const
     extern "C" __global__ void attention_fill_pages_##NAME(const T *k, const T *v, T *k_pages,     \
                                                            T *v_pages, int *table, int keys) {     \
         fill_pages<T, HD>(k, v, k_pages, v_pages, table, keys);                                    \
-    }                                                                                              \
-    extern "C" __global__ void attention_combine_##NAME(                                           \
-        const float *o_part, const float *lse_part, T *o, float *lse, int parts) {                 \
-        combine<T, HD>(o_part, lse_part, o, lse, parts);                                           \
     }
 
 SPLIT(hd64_f16, __half, 64)
 SPLIT(hd128_f16, __half, 128)
 SPLIT(hd64_bf16, __nv_bfloat16, 64)
 SPLIT(hd128_bf16, __nv_bfloat16, 128)
+
+#define COMBINE(NAME, T, UNUSED)                                                           \
+    extern "C" __global__ void attention_combine_##NAME(                                   \
+        const float *o_part, const float *lse_part, T *o, float *lse, int parts) {         \
+        combine<T>(o_part, lse_part, o, lse, parts);                                       \
+    }
+
+FOR_EACH_DTYPE(COMBINE, )

@@ -7,7 +7,7 @@ run 0 list
 [ "$(wc -l <out)" -ge 166 ] || fail "only $(wc -l <out) kernels"
 cut -d' ' -f1 out >names
 [ "$(sort -u names | wc -l)" -eq "$(wc -l <out)" ] || fail "names are not unique, or not first"
-grep -qvE '^[a-z0-9_]+  +(sum|max|softmax|log_softmax|lse|layernorm|rmsnorm|rope|attention|softmax_topk)  +(f32|b?f16(->f32)?)  +[^ ].*' out && fail "a line is not name, op, dtype, words"
+grep -qvE '^[a-z0-9_]+  +(sum|max|softmax|log_softmax|lse|layernorm|rmsnorm|rope|attention|attention_combine|softmax_topk)  +(f32|b?f16)(->(f32|b?f16))?  +[^ ].*' out && fail "a line is not name, op, dtype, words"
 has out '^softmax_online_f32 '
 has out '^sum_float4_f32 '
 has out '^max_float4_f32 '
