@@ -85,14 +85,49 @@ done:
     return st;
 }
 
+/* What one element says: an error in budgets, and how far its mean may lie from 0. */
+struct error {
+    double e, allowed;
+};
+
+static double nearest(const struct dtype *dt, double v) {
+    return dtype_to_double(dt, dtype_from_double(dt, v, ROUND_NEAREST));
+}
+
+static bool is_tie(const struct dtype *dt, double v) {
+    double down = dtype_to_double(dt, dtype_from_double(dt, v, ROUND_DOWN));
+    double up = dtype_to_double(dt, dtype_from_double(dt, v, ROUND_UP));
+    return down < up && v - down == up - v;
+}
+
 /*
- * How far the mean of E may lie from 0, for element i with this result.  width: the enclosure's.
  * The term 2^(1-p): where the results' density has the slope -s/x, more of them lie on one side of a
  * datum's cell than on the other, which moves the mean of a correct rounding by s ulp(1)/12 ulps.
  */
-static double allowed_mean(const struct promise *p, size_t i, double want, double width) {
-    double known = p->narrow ? p->systematic[i] : p->relative * fabs(want);
-    return fmin(1, (known + width) / p->budget[i] + ldexp(1, 1 - (int)p->nu.out->prec));
+static struct error plain_error(const struct promise *p, size_t i, struct enclosure want,
+                                double got) {
+    double middle = want.lo + (want.hi - want.lo) / 2, width = want.hi - want.lo;
+    double known = p->narrow ? p->systematic[i] : p->relative * fabs(middle);
+    double allowed = (known + width) / p->budget[i] + ldexp(1, 1 - (int)p->nu.out->prec);
+    return (struct error){(got - middle) / p->budget[i], fmin(1, allowed)};
+}
+
+/*
+ * With a last rounding to a format below acc, the result is a datum between those nearest to the ends
+ * of what goes before it: mostly one datum alone, and then no error has to average out.  A tie whose
+ * result is known exactly may go either way, for its neighbours are as near: that is for chance.
+ */
+static struct error error_of(const struct promise *p, size_t i, struct enclosure want, double got) {
+    const struct dtype *out = p->nu.out;
+    if (!p->narrow || (want.lo == want.hi && is_tie(out, want.lo)))
+        return plain_error(p, i, want, got);
+    double least = nearest(out, want.lo - p->systematic[i]);
+    double most = nearest(out, want.hi + p->systematic[i]);
+    double ideal = nearest(out, want.lo + (want.hi - want.lo) / 2);
+    if (!isfinite(least) || !isfinite(most))
+        return plain_error(p, i, want, got);
+    return (struct error){(got - ideal) / p->budget[i],
+                          fmax(most - ideal, ideal - least) / p->budget[i]};
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -125,10 +160,11 @@ static void add_row(struct ensemble *e, const struct promise *p, const struct dt
             continue;
         double middle = want.lo + (want.hi - want.lo) / 2, width = want.hi - want.lo;
         double err = got - middle, ratio = budget / p->spread[i];
+        struct error error = error_of(p, i, want, got);
         n++;
-        mean[SIGNED] += err / budget;
-        mean[TOWARD_ZERO] += copysign(1, middle) * err / budget;
-        allowed += allowed_mean(p, i, middle, width);
+        mean[SIGNED] += error.e;
+        mean[TOWARD_ZERO] += copysign(1, middle) * error.e;
+        allowed += error.allowed;
         double beyond = fmax(0, fabs(err) - width) / p->spread[i];
         square += beyond * beyond;
         reach += ratio * ratio;

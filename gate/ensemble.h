@@ -5,7 +5,8 @@
  * probability of a false alarm below 1e-13 whatever the distribution of the errors:
  *
  *   bias     E = (got - want) / budget, averaged over a row, must scatter around 0; tested as it is
- *            (rounding up or down) and times the sign of the result (rounding to or from zero).
+ *            (rounding up or down) and times the sign of the result (rounding to or from zero).  With a
+ *            last rounding to a format below acc, want is the datum that is right.
  *   spread   the mean square of (got - want) / S, S the budget with sqrt(height) for height
  *            (Higham and Mary 2019), must not exceed 1.
  *
