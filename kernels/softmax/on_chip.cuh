@@ -213,6 +213,16 @@ inline __device__ void wait_copies() {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
+/* Until at most the last `later` groups of this thread's copies, MOST or fewer, are still under way. */
+template <int MOST> __device__ void wait_groups(int later) {
+    if constexpr (MOST == 0)
+        wait_copies();
+    else if (later >= MOST)
+        asm volatile("cp.async.wait_group %0;" : : "n"(MOST) : "memory");
+    else
+        wait_groups<MOST - 1>(later);
+}
+
 /* ---- a block of any number of warps ---------------------------------------------------------- */
 
 /*

@@ -1,0 +1,109 @@
+/*
+ * Rung 15.  Rows too long for one block, held in the shared memory of a cluster's blocks: read once,
+ * written once, and the blocks meet at the cluster's barrier in the hardware instead of waiting for words
+ * in global memory (rung 12).
+ *
+ * A thread copies its vectors in pieces, all under way at once, and takes the (max, sum) of a piece as
+ * soon as it has come, while the later ones are still coming; so when the last piece is there, hardly
+ * anything is left to do before the exchange.  Each warp writes its state to every block of the cluster,
+ * and each warp joins all of them in the same order: the same bits in every block and in every run, and
+ * one barrier.
+ */
+#include "kernels/cluster.cuh"
+#include "kernels/softmax/online.cuh"
+#include "kernels/softmax/shared_row.cuh"
+
+#define MAX_BLOCKS 8 /* the largest cluster that every GPU with clusters has */
+#define MAX_WARPS 16 /* of a block */
+#define DEPTH 2      /* vectors of a piece, per thread */
+#define PIECES 14    /* 512 threads x 14 pieces x 2 vectors = 224 KiB */
+
+/* The state s with the entries of one piece: the sum is rescaled once for all of them. */
+template <class Exp, class T>
+__device__ Online push_piece(Online s, const SharedRow<T> &row, unsigned first) {
+    float v[DEPTH][VEC<T>];
+    float m = s.m;
+#pragma unroll
+    for (int k = 0; k < DEPTH; k++) {
+        const unsigned i = first + k * blockDim.x;
+        if (i < row.cut.vectors) {
+            unpack<T>(v[k], row.slots[i]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                v[k][j] = NEG_INF;
+        }
+#pragma unroll
+        for (int j = 0; j < VEC<T>; j++)
+            m = fmaxf(m, v[k][j]);
+    }
+    const Exp exp(finite_or_zero(m));
+    float sums[VEC<T>];
+#pragma unroll
+    for (int j = 0; j < VEC<T>; j++) {
+        sums[j] = exp(v[0][j]);
+#pragma unroll
+        for (int k = 1; k < DEPTH; k++)
+            sums[j] += exp(v[k][j]);
+    }
+    return Online{m, fmaf(s.l, exp(s.m), join_sums<VEC<T>>(sums))};
+}
+
+/* A warp's states, one from each lane, joined. */
+template <class Exp> __device__ Online join_lanes(Online s) {
+    const float m = warp_butterfly<RowMax>(s.m);
+    return Online{m, warp_butterfly<RowSum>(s.l * Exp(finite_or_zero(m))(s.m))};
+}
+
+/* All states of the row, by every warp for itself. */
+template <class Exp> __device__ Online join_states(const float2 *states, unsigned count) {
+    const unsigned lane = threadIdx.x % WARP;
+    float m = NEG_INF, l = 0.0f;
+    for (unsigned i = lane; i < count; i += WARP)
+        m = fmaxf(m, states[i].x);
+    m = warp_butterfly<RowMax>(m);
+    const Exp exp(finite_or_zero(m));
+    for (unsigned i = lane; i < count; i += WARP)
+        l = fmaf(states[i].y, exp(states[i].x), l);
+    return Online{m, warp_butterfly<RowSum>(l)};
+}
+
+template <class Exp, class T>
+__device__ void cluster(const T *__restrict__ x, T *__restrict__ y, int cols, int chunk_cols) {
+    extern __shared__ uint4 slots[];
+    __shared__ float2 states[MAX_BLOCKS * MAX_WARPS];
+    const unsigned rank = cluster_rank(), blocks = cluster_size();
+    const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    const int start = min((int)rank * chunk_cols, cols);
+    const size_t at = (size_t)(blockIdx.x / blocks) * cols + start;
+
+    cluster_arrive_relaxed();
+    const SharedRow<T> row(slots, x + at, min(chunk_cols, cols - start));
+    row.template copy_pieces<PIECES, DEPTH>(x + at);
+    const float m = fmaxf(row.ragged, NEG_INF); /* never NaN */
+    Online s = {m, Exp(finite_or_zero(m))(row.ragged)};
+    for (int piece = 0; piece * DEPTH * blockDim.x < row.cut.vectors; piece++) {
+        wait_groups<PIECES - 1>(PIECES - 1 - piece);
+        s = push_piece<Exp>(s, row, piece * DEPTH * blockDim.x + threadIdx.x);
+    }
+    s = join_lanes<Exp>(s);
+
+    cluster_wait();
+    if (lane < blocks)
+        store_in_block(&states[rank * warps + warp], lane, make_float2(s.m, s.l));
+    cluster_arrive();
+    cluster_wait();
+    s = join_states<Exp>(states, blocks * warps);
+    const Exp exp(s.m);
+    const float scale = 1.0f / s.l;
+    row.write(y + at, [&](float v) { return exp(v) * scale; });
+}
+
+/* Three blocks of at most 72 KiB share a multiprocessor: while one computes, others load and store. */
+#define SOFTMAX_CLUSTER(dtype, T, name, BLOCKS)                                              \
+    extern "C" __global__ void __launch_bounds__(MAX_WARPS * WARP, BLOCKS) softmax_##name##_##dtype(      \
+        const T *__restrict__ x, T *__restrict__ y, int cols, int chunk_cols) {              \
+        cluster<ExpOf<T>>(x, y, cols, chunk_cols);                                           \
+    }
+
+FOR_EACH_DTYPE(SOFTMAX_CLUSTER, cluster, 3)
