@@ -57,8 +57,8 @@ static void promise_clear(struct promise *p) {
  */
 static void promise_mean(struct promise *p, const struct op *op) {
     bool sums = strcmp(op->name, "sum") == 0 || strcmp(op->name, "max") == 0;
-    bool softmax =
-        strcmp(op->name, "softmax") == 0 && p->nu.exp == EXP_EXPF && p->nu.divide != DIVIDE_APPROX;
+    bool rounds = p->nu.divide == DIVIDE_IEEE || p->nu.divide == DIVIDE_RECIPROCAL;
+    bool softmax = strcmp(op->name, "softmax") == 0 && p->nu.exp == EXP_EXPF && rounds;
     p->mean_known = p->narrow || sums || softmax;
     /* one exp in the numerator, one in each term of the sum, and one at each rescaling of it */
     p->relative = softmax ? (2 + p->nu.rescales) * EXPF_BIAS : 0;

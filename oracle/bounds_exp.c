@@ -101,6 +101,27 @@ double direct_floor(const struct exp_budget *b, double x) {
     return z < VANISHED ? floor + VANISHED_SIZE : floor;
 }
 
+/*
+ * exp of RN(x - L), L within `off` of lse.  t = x - lse <= 0 is real: its rounding is bounded, not known.
+ */
+double shifted_alpha(const struct exp_budget *b, double x, double off) {
+    double z = x - b->facts.max - b->log_sum; /* t, or a little below */
+    if (z + off < VANISHED)
+        return 0;
+    double d = off + rounding_error(b->nu->acc, fabs(z) + off, b->nu->flush);
+    if (b->nu->exp == EXP_FAST) /* the product by log2(e), its rounding and its constant */
+        d += compound(U32, LOG2E_ERROR) * (fabs(z) + d);
+    double flushed = b->nu->flush ? 3 * dtype_min_normal(b->nu->acc) : 0; /* L, argument, product */
+    return term_error(d + flushed, d < 0x1p-16 ? eps_at(b, z) : worst_eps(b));
+}
+
+double shifted_floor(const struct exp_budget *b, double x) {
+    double z = x - b->facts.max - b->log_sum;
+    /* Above -86, e^(z - 1) > 2^-126, and an argument that is off by more than 1 has no bound. */
+    double floor = z < -86 ? b->exp.floor : 0;
+    return z < VANISHED ? floor + VANISHED_SIZE : floor;
+}
+
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);

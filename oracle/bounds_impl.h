@@ -84,6 +84,10 @@ double direct_alpha(const struct exp_budget *b, double x);
 /* ... + this, where it underflows. */
 double direct_floor(const struct exp_budget *b, double x);
 
+/* The same for exp(x - L), as a share of e^(x - lse), where |L - lse| <= off. */
+double shifted_alpha(const struct exp_budget *b, double x, double off);
+double shifted_floor(const struct exp_budget *b, double x);
+
 /* |RN_acc(z) - t| where z = RN_double(t). */
 double rounding_distance(const struct dtype *acc, double z);
 
@@ -108,6 +112,9 @@ double last_rounding(const struct division *division, double quotient, const str
  * log_sum - moved, log_sum >= 0. */
 MUST_CHECK status_t log_rounding(double *out, const struct numerics *nu, double log_sum,
                                  double moved);
+
+/* |m + log(sum), rounded to acc, - lse|. */
+MUST_CHECK status_t lse_error(double *out, const struct exp_budget *b);
 
 /* ---- bounds_attention.c ---------------------------------------------------------------------- */
 

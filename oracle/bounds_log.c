@@ -51,6 +51,17 @@ static status_t log_sum_error(struct log_error *out, const struct exp_budget *b)
     return OK;
 }
 
+status_t lse_error(double *out, const struct exp_budget *b) {
+    struct log_error log_error = {0};
+    status_t st = log_sum_error(&log_error, b);
+    /* lse lies between m and m + log S */
+    double size = fmax(fabs(b->facts.max), fabs(b->facts.max + b->log_sum));
+    *out = log_error.budget + rounding_error(b->nu->acc, size + log_error.budget, b->nu->flush);
+    if (b->facts.finite == 1 && log_error.budget == 0)
+        *out = 0; /* m + log 1 is m */
+    return st;
+}
+
 /* ---- log_softmax ----------------------------------------------------------------------------- */
 
 static status_t log_softmax_bound(double *bound, const struct oracle_row *row,

@@ -52,6 +52,18 @@ static double quotient_bound(const struct exp_budget *b, double x, double g,
     return fmin((g + err) * ratio + 2 * (rounded + output), 2 * budget);
 }
 
+/* Softmax as exp(x - lse), without a division. */
+static bool divides(const struct numerics *nu) {
+    return nu->divide != DIVIDE_NONE || nu->log == LOG_NONE;
+}
+
+/* g as above; L, the kernel's lse, is wrong by at most off. */
+static double exponential_bound(const struct exp_budget *b, double x, double g, double off,
+                                int orders) {
+    double err = g * shifted_alpha(b, x, off) + shifted_floor(b, x);
+    return orders * with_output(err, g, b->nu);
+}
+
 /* Where only the class counts, but for 1/cols, which is one division. */
 static double special_bound(const struct oracle_row *row, const struct row_facts *facts,
                             const struct division *division, const struct numerics *nu,
@@ -69,11 +81,19 @@ static status_t softmax_bound(double *bound, const struct oracle_row *row,
     struct row_facts facts = row_examine(row);
     struct exp_budget b = {0};
     struct division division = {0};
+    double off = 0; /* of lse */
     status_t st = OK;
-    TRY(division_of(&division, nu));
+    if (divides(nu))
+        TRY(division_of(&division, nu));
+    else if (nu->exp == EXP_EX2_FOLDED) /* how such a kernel forms x - lse is not derived */
+        return FAIL(ERR_UNSUPPORTED, "bounds: exp(x - lse) with log2(e) folded");
+    else if (row->empty_row == EMPTY_UNIFORM)
+        return FAIL(ERR_UNSUPPORTED, "bounds: exp(x - lse) has no uniform empty row");
     bool special = facts.nan > 0 || facts.plus_inf > 0 || facts.finite == 0;
     if (!special)
         TRY(exp_budget_init(&b, row, &facts, nu));
+    if (!special && !divides(nu) && !exp_budget_void(&b))
+        TRY(lse_error(&off, &b));
     for (size_t j = 0; j < row->cols; j++) {
         if (special)
             bound[j] = outward(special_bound(row, &facts, &division, nu, orders), row->cols);
@@ -81,6 +101,8 @@ static status_t softmax_bound(double *bound, const struct oracle_row *row,
             bound[j] = 0;
         else if (exp_budget_void(&b))
             bound[j] = INFINITY;
+        else if (!divides(nu))
+            bound[j] = outward(exponential_bound(&b, row->x[j], want[j].hi, off, orders), row->cols);
         else
             bound[j] =
                 outward(quotient_bound(&b, row->x[j], want[j].hi, &division, orders), row->cols);

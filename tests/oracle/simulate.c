@@ -158,17 +158,23 @@ static float divide(float a, float b, enum divide_variant how, struct rng *rng) 
     return NAN;
 }
 
-void simulate_softmax(float *y, const double *x, size_t cols, size_t threads,
-                      const struct algorithm *alg, struct rng *rng) {
-    struct state s = reduce(x, cols, threads, alg);
-    for (size_t j = 0; j < cols; j++)
-        y[j] = ftz(divide(exp_difference((float)x[j], s.max, alg), s.sum, alg->divide, rng),
-                   alg->flush);
-}
-
 /* __logf is lg2.approx times ln 2; the product's rounding is most of its error here. */
 static float log_sum(float sum, const struct algorithm *alg) {
     return alg->log == LOG_FAST ? log2f(sum) * 0x1.62e43p-1f : logf(sum);
+}
+
+void simulate_softmax(float *y, const double *x, size_t cols, size_t threads,
+                      const struct algorithm *alg, struct rng *rng) {
+    struct state s = reduce(x, cols, threads, alg);
+    if (alg->divide == DIVIDE_NONE) { /* exp(x - lse) */
+        float lse = ftz(s.max + log_sum(s.sum, alg), alg->flush);
+        for (size_t j = 0; j < cols; j++)
+            y[j] = exp_difference((float)x[j], lse, alg);
+        return;
+    }
+    for (size_t j = 0; j < cols; j++)
+        y[j] = ftz(divide(exp_difference((float)x[j], s.max, alg), s.sum, alg->divide, rng),
+                   alg->flush);
 }
 
 float simulate_lse(const double *x, size_t cols, size_t threads, const struct algorithm *alg) {

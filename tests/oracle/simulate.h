@@ -17,7 +17,7 @@ struct algorithm {
     const char *name;
     enum exp_variant exp;
     enum rescale_variant rescale;
-    enum divide_variant divide;
+    enum divide_variant divide; /* DIVIDE_NONE: softmax is exp(x - lse) */
     enum log_variant log; /* LOG_NONE stands for LOG_LOGF */
     bool flush;
     bool scaled_maxima; /* EXP_EX2_FOLDED online: rescale by the difference of m log2(e) rounded */
