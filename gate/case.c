@@ -64,8 +64,11 @@ bool case_same(const struct kernel *a, const struct kernel *b) {
 
 bool case_permutes(const struct kernel *kernel) {
     struct op_options options = {0};
-    if (!kernel->op->spread || kernel->more_in[1])
+    if (!kernel->op->spread)
         return false;
+    for (size_t i = 1; i < OP_MAX_INPUTS; i++)
+        if (kernel->more_in[i])
+            return false;
     struct case_dims dims = {.rows = 1, .cols = 1};
     return !kernel->detail ||
            (kernel_options(&options, kernel, dims) == OK && !options.causal && !options.ld);

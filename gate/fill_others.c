@@ -42,6 +42,15 @@ static void mask(const struct tensor *t, struct rng *rng) {
         tensor_set(t, i, rng_below(rng, 8) != 0);
 }
 
+/* An additive mask: half of it 0, the rest what callers hide with, and a bias to learn from. */
+static void additive_mask(const struct tensor *t, struct rng *rng) {
+    for (size_t i = 0; i < t->count; i++) {
+        const uint64_t kind = rng_below(rng, 8);
+        const double bias = 4 * everyday(rng);
+        tensor_set(t, i, kind < 4 ? 0 : kind == 4 ? -INFINITY : kind == 5 ? -1e9 : bias);
+    }
+}
+
 /* ALiBi's: 2^(-8 (h + 1) / heads) for powers of two, and something like it otherwise. */
 static void slopes(const struct tensor *t) {
     for (size_t h = 0; h < t->count; h++)
@@ -65,6 +74,8 @@ void fill_others(const struct op *op, const struct op_case *c, uint64_t seed) {
             lengths(t, &rng, c->dims.keys);
         else if (strcmp(name, "mask") == 0)
             mask(t, &rng);
+        else if (strcmp(name, "bias") == 0 && op_is_matrix(op))
+            additive_mask(t, &rng);
         else if (strcmp(name, "bias") == 0 || strcmp(name, "sinks") == 0)
             norm_vector(t, &rng, 0);
         else if (strcmp(name, "slopes") == 0)

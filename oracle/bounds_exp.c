@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/size.h"
 #include "oracle/bounds_impl.h"
 
 struct exp_facts exp_facts_of(const struct numerics *nu) {
@@ -68,6 +69,12 @@ static double term_error(double d, double rel) {
     return d <= 1 ? compound(d + d * d, rel) : INFINITY;
 }
 
+/*
+ * Of an entry that counts, by the rounding of x + bias; then |m| is below 2^23.  So one below VANISHED
+ * is moved by less than 1/2 and 2^-24 of its distance from m: it is below e^-127.4 = 2^-183.8.
+ */
+#define MOST_MOVED 0.25
+
 /* ulps as a relative error, wherever in its binade the result lies. */
 static double worst_eps(const struct exp_budget *b) {
     return b->exp.ulps * 0x1p-23;
@@ -86,12 +93,37 @@ static double eps_at(const struct exp_budget *b, double z) {
                                                               : worst_eps(b);
 }
 
+status_t row_as_added(struct oracle_row *out, double **memory, const struct oracle_row *row,
+                      const struct numerics *nu) {
+    const double most = dtype_max(nu->acc);
+    size_t bytes;
+    *out = *row;
+    *memory = NULL;
+    if (!row->added)
+        return OK;
+    if (!size_mul(&bytes, row->cols + 1, sizeof **memory) || !(*memory = malloc(bytes)))
+        return FAIL(ERR_NOMEM, "bounds: no memory for a row of %zu", row->cols);
+    for (size_t j = 0; j < row->cols; j++) {
+        double x = row->x[j];
+        (*memory)[j] = isfinite(x) ? fmax(-most, fmin(round_to(nu->acc, x), most)) : x;
+    }
+    out->x = *memory;
+    out->low = NULL;
+    return OK;
+}
+
+double added_error(const struct exp_budget *b, double sum) {
+    return b->row->added ? rounding_error(b->nu->acc, fabs(sum), b->nu->flush) : 0;
+}
+
 /* exp(0) = 1 exactly. */
 double direct_alpha(const struct exp_budget *b, double x) {
-    double z = x - b->facts.max;
-    if (z < VANISHED || (z == 0 && b->nu->exp != EXP_EX2_FOLDED))
+    double z = x - b->facts.max, moved = added_error(b, x);
+    if (z < VANISHED)
         return 0;
-    return term_error(direct_argument_error(b, x), eps_at(b, z));
+    if (z == 0 && b->nu->exp != EXP_EX2_FOLDED)
+        return term_error(moved, 0);
+    return term_error(direct_argument_error(b, x) + moved, eps_at(b, z));
 }
 
 double direct_floor(const struct exp_budget *b, double x) {
@@ -165,12 +197,14 @@ static double values_above(const struct exp_budget *b, double x) {
 static double online_alpha(const struct exp_budget *b, double x) {
     double z = x - b->facts.max;
     bool folded = b->nu->exp == EXP_EX2_FOLDED;
-    if (z < VANISHED || (z == 0 && !folded))
+    if (z < VANISHED)
         return 0;
+    if (z == 0 && !folded)
+        return term_error(added_error(b, x), 0);
     double above = values_above(b, x);
     double rescalings = fmin(b->nu->rescales, above);
     double exps = fmin(b->nu->rescales + 1, folded ? INFINITY : above);
-    double d = b->exp.slope * fabs(z);
+    double d = b->exp.slope * fabs(z) + added_error(b, x);
     if (folded) /* the maximum that an entry met was folded in rounded: docs/bounds.md#folded */
         d += (1 + 3 * b->exp.slope) * U32 * fmax(fabs(x), fabs(b->facts.max));
     if (b->nu->flush)
@@ -186,13 +220,13 @@ static void bound_the_size(struct exp_budget *b) {
     double sum = 0, slack = 0x1p-41 + (double)b->row->cols * 0x1p-52;
     for (size_t i = 0; i < b->row->cols; i++)
         sum += exp(b->row->x[i] - b->facts.max);
-    b->share = (1 + slack) / sum;
-    b->log_sum = log(sum) * (1 + 0x1p-50) + slack;
+    b->share = (1 + slack) / sum * exp(b->moved) * (1 + 0x1p-50);
+    b->log_sum = log(sum) * (1 + 0x1p-50) + slack + b->moved;
 }
 
 /* An upper bound on softmax(x). */
 static double weight(const struct exp_budget *b, double x) {
-    return exp(x - b->facts.max) * b->share * (1 + 0x1p-41);
+    return exp(x - b->facts.max) * exp(b->moved) * b->share * (1 + 0x1p-41);
 }
 
 /* sigma: sums' roundings, the terms' errors weighted by their share, and what underflow took. */
@@ -246,6 +280,7 @@ status_t exp_budget_init(struct exp_budget *b, const struct oracle_row *row,
         return FAIL(ERR_UNSUPPORTED,
                     "bounds: the kernel's numerics do not say how it computes exp");
     b->exp = exp_facts_of(nu);
+    b->moved = added_error(b, fabs(facts->max) - VANISHED);
     if (nu->exp == EXP_EX2_FOLDED)
         b->shift = U32 * fabs(facts->max) * (1 + U32);
     bound_the_size(b);
@@ -253,5 +288,5 @@ status_t exp_budget_init(struct exp_budget *b, const struct oracle_row *row,
 }
 
 bool exp_budget_void(const struct exp_budget *b) {
-    return !(b->sigma < 1) || b->shift > 64;
+    return !(b->sigma < 1) || b->shift > 64 || b->moved > MOST_MOVED;
 }

@@ -64,6 +64,7 @@ struct exp_budget {
     struct exp_facts exp;
     double share;   /* 1/S = the largest softmax, rounded up */
     double log_sum; /* log S, rounded up */
+    double moved;   /* row->added: how far an entry is moved at most that counts */
     double shift;   /* EXP_EX2_FOLDED: |m - the maximum that log2(e) folded in really subtracts| */
     double gamma;   /* of the sum's tree */
     double sigma;   /* |computed S - S| <= sigma S */
@@ -90,6 +91,16 @@ double shifted_floor(const struct exp_budget *b, double x);
 
 /* |RN_acc(z) - t| where z = RN_double(t). */
 double rounding_distance(const struct dtype *acc, double z);
+
+/*
+ * row->added: the row that a kernel has, x + bias rounded to acc (overflows held at the largest
+ * datum), in *memory, which the caller frees.  Otherwise the row itself.  ERR_NOMEM.
+ */
+MUST_CHECK status_t row_as_added(struct oracle_row *out, double **memory,
+                                 const struct oracle_row *row, const struct numerics *nu);
+
+/* How far the kernel's sum of two inputs is from the real one; 0 if the row is not added. */
+double added_error(const struct exp_budget *b, double sum);
 
 /* A sum about which nothing is known, or a shift that may carry ex2 out of range. */
 bool exp_budget_void(const struct exp_budget *b);

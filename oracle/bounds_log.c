@@ -1,5 +1,6 @@
 /* oracle/bounds_log.c - budgets of lse and log_softmax: log of the sum.  docs/bounds.md. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "oracle/bounds_impl.h"
 
@@ -33,12 +34,13 @@ status_t log_rounding(double *out, const struct numerics *nu, double log_sum, do
 static status_t log_sum_error(struct log_error *out, const struct exp_budget *b) {
     double moved = b->sigma / (1 - b->sigma); /* |log(1 + sigma)| at most */
     double of_log = 0;
-    status_t st = log_rounding(&of_log, b->nu, b->log_sum, moved);
+    status_t st = log_rounding(&of_log, b->nu, b->log_sum, moved + 2 * b->moved);
     if (st != OK)
         return st;
     if (b->facts.finite == 1 && b->nu->exp != EXP_EX2_FOLDED) {
         /* e^0 = 1 and zeros: S is 1 exactly, in every order, and its log exactly 0. */
-        out->budget = out->spread = 0;
+        out->budget = b->moved;
+        out->spread = 0;
         return OK;
     }
     out->budget = moved + of_log;
@@ -67,7 +69,7 @@ status_t lse_error(double *out, const struct exp_budget *b) {
 static status_t log_softmax_bound(double *bound, const struct oracle_row *row,
                                   const struct enclosure *want, const struct numerics *nu,
                                   int orders) {
-    struct row_facts facts = row_examine(row);
+    const struct row_facts facts = row_examine(row);
     if (nu->exp == EXP_EX2_FOLDED) /* how such a kernel forms x - m - log S is not derived */
         return FAIL(ERR_UNSUPPORTED, "bounds: log_softmax with log2(e) folded");
     for (size_t j = 0; j < row->cols; j++)
@@ -89,7 +91,8 @@ static status_t log_softmax_bound(double *bound, const struct oracle_row *row,
         }
         double size = fabs(want[j].lo);
         double argument = rounding_distance(nu->acc, row->x[j] - facts.max) +
-                          (nu->flush ? dtype_min_normal(nu->acc) : 0);
+                          (nu->flush ? dtype_min_normal(nu->acc) : 0) +
+                          added_error(&b, row->x[j]);
         double err = argument + log_error.budget;
         double last = rounding_error(nu->acc, size + err, nu->flush);
         if (!(size + err + last <= dtype_max(nu->acc))) { /* x - m overflows */
@@ -105,14 +108,28 @@ static status_t log_softmax_bound(double *bound, const struct oracle_row *row,
     return st;
 }
 
+/* One of the two on the row that the kernel has. */
+static status_t on_added(double *bound, const struct oracle_row *row, const struct enclosure *want,
+                         const struct numerics *nu, int orders,
+                         status_t of(double *, const struct oracle_row *, const struct enclosure *,
+                                     const struct numerics *, int)) {
+    struct oracle_row kernels;
+    double *memory;
+    status_t st = row_as_added(&kernels, &memory, row, nu);
+    if (st == OK)
+        st = of(bound, &kernels, want, nu, orders);
+    free(memory);
+    return st;
+}
+
 status_t log_softmax_budget(double *budget, const struct oracle_row *row,
                             const struct enclosure *want, const struct numerics *numerics) {
-    return log_softmax_bound(budget, row, want, numerics, 1);
+    return on_added(budget, row, want, numerics, 1, log_softmax_bound);
 }
 
 status_t log_softmax_spread(double *spread, const struct oracle_row *row,
                             const struct enclosure *want, const struct numerics *numerics) {
-    return log_softmax_bound(spread, row, want, numerics, 2);
+    return on_added(spread, row, want, numerics, 2, log_softmax_bound);
 }
 
 /* ---- lse ------------------------------------------------------------------------------------- */
@@ -143,10 +160,10 @@ static status_t lse_bound(double *bound, const struct oracle_row *row, const str
 
 status_t lse_budget(double *budget, const struct oracle_row *row, const struct enclosure *want,
                     const struct numerics *numerics) {
-    return lse_bound(budget, row, want, numerics, 1);
+    return on_added(budget, row, want, numerics, 1, lse_bound);
 }
 
 status_t lse_spread(double *spread, const struct oracle_row *row, const struct enclosure *want,
                     const struct numerics *numerics) {
-    return lse_bound(spread, row, want, numerics, 2);
+    return on_added(spread, row, want, numerics, 2, lse_bound);
 }

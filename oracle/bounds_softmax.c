@@ -1,5 +1,6 @@
 /* oracle/bounds_softmax.c - budgets of softmax: a term over the sum.  docs/bounds.md. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "oracle/bounds_impl.h"
 
@@ -76,19 +77,22 @@ static double special_bound(const struct oracle_row *row, const struct row_facts
 }
 
 /* Budgets if `orders` is 1, spreads if it is 2. */
-static status_t softmax_bound(double *bound, const struct oracle_row *row,
+static status_t softmax_bound(double *bound, const struct oracle_row *real,
                               const struct enclosure *want, const struct numerics *nu, int orders) {
-    struct row_facts facts = row_examine(row);
+    struct oracle_row kernels, *row = &kernels;
+    double *memory = NULL;
     struct exp_budget b = {0};
     struct division division = {0};
     double off = 0; /* of lse */
     status_t st = OK;
+    TRY(row_as_added(row, &memory, real, nu));
+    const struct row_facts facts = row_examine(row);
     if (divides(nu))
         TRY(division_of(&division, nu));
     else if (nu->exp == EXP_EX2_FOLDED) /* how such a kernel forms x - lse is not derived */
-        return FAIL(ERR_UNSUPPORTED, "bounds: exp(x - lse) with log2(e) folded");
+        TRY(FAIL(ERR_UNSUPPORTED, "bounds: exp(x - lse) with log2(e) folded"));
     else if (row->empty_row == EMPTY_UNIFORM)
-        return FAIL(ERR_UNSUPPORTED, "bounds: exp(x - lse) has no uniform empty row");
+        TRY(FAIL(ERR_UNSUPPORTED, "bounds: exp(x - lse) has no uniform empty row"));
     bool special = facts.nan > 0 || facts.plus_inf > 0 || facts.finite == 0;
     if (!special)
         TRY(exp_budget_init(&b, row, &facts, nu));
@@ -109,6 +113,7 @@ static status_t softmax_bound(double *bound, const struct oracle_row *row,
     }
 done:
     exp_budget_clear(&b);
+    free(memory);
     return st;
 }
 

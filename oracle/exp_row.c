@@ -45,6 +45,16 @@ static void sum_rest(mpfr_t out, mpfr_ptr *pointers, mpfr_t *x, size_t n, size_t
     mpfr_sum(out, pointers, count, rnd);
 }
 
+void exp_row_argument(mpfr_t t, const struct oracle_row *row, const struct row_facts *facts,
+                      size_t i) {
+    mpfr_set_d(t, row->x[i], MPFR_RNDN);
+    mpfr_sub_d(t, t, facts->max, MPFR_RNDN);
+    if (row->low) {
+        mpfr_add_d(t, t, row->low[i], MPFR_RNDN);
+        mpfr_sub_d(t, t, row->low[facts->argmax], MPFR_RNDN);
+    }
+}
+
 status_t exp_row_init(struct exp_row *e, const struct oracle_row *row,
                       const struct row_facts *facts, mpfr_prec_t prec) {
     *e = (struct exp_row){0};
@@ -62,19 +72,15 @@ status_t exp_row_init(struct exp_row *e, const struct oracle_row *row,
     init_array(e->hi, row->cols, prec, limbs + row->cols * mpfr_custom_get_size(prec));
     mpfr_inits2(prec, e->rest_lo, e->rest_hi, e->sum_lo, e->sum_hi, (mpfr_ptr)0);
 
-    mpfr_t max, t;
-    mpfr_init2(max, 53);
+    mpfr_t t;
     mpfr_init2(t, DIFFERENCE_BITS);
-    mpfr_set_d(max, facts->max, MPFR_RNDN);
     for (size_t i = 0; i < row->cols; i++) {
         if (isinf(row->x[i])) /* -Inf: weight exactly 0, as the arrays start */
             continue;
-        mpfr_set_d(t, row->x[i], MPFR_RNDN);
-        mpfr_sub(t, t, max, MPFR_RNDN); /* exact */
+        exp_row_argument(t, row, facts, i);
         exp_enclosed(e->lo[i], e->hi[i], t);
     }
     mpfr_clear(t);
-    mpfr_clear(max);
 
     /* A sum of lower ends rounded down is a lower end; likewise up. */
     sum_rest(e->rest_lo, pointers, e->lo, row->cols, facts->argmax, MPFR_RNDD);

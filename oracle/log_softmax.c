@@ -9,11 +9,9 @@ status_t log_softmax_attempt(struct enclosure *out, const struct oracle_row *row
     status_t st = exp_row_init(&e, row, facts, prec);
     if (st != OK)
         return st;
-    mpfr_t log_lo, log_hi, lo, hi, max, t;
+    mpfr_t log_lo, log_hi, lo, hi, t;
     mpfr_inits2(prec, log_lo, log_hi, lo, hi, (mpfr_ptr)0);
-    mpfr_init2(max, 53);
     mpfr_init2(t, DIFFERENCE_BITS);
-    mpfr_set_d(max, facts->max, MPFR_RNDN);
     exp_row_log_sum(log_lo, log_hi, &e);
     for (size_t j = 0; j < row->cols; j++) {
         if (isinf(row->x[j])) {
@@ -21,13 +19,12 @@ status_t log_softmax_attempt(struct enclosure *out, const struct oracle_row *row
             continue;
         }
         /* t <= 0 is exact and log S >= 0, so nothing cancels. */
-        mpfr_set_d(t, row->x[j], MPFR_RNDN);
-        mpfr_sub(t, t, max, MPFR_RNDN);
+        exp_row_argument(t, row, facts, j);
         mpfr_sub(lo, t, log_hi, MPFR_RNDD);
         mpfr_sub(hi, t, log_lo, MPFR_RNDU);
         out[j] = enclosure_from_mpfr(lo, hi);
     }
-    mpfr_clears(log_lo, log_hi, lo, hi, max, t, (mpfr_ptr)0);
+    mpfr_clears(log_lo, log_hi, lo, hi, t, (mpfr_ptr)0);
     exp_row_clear(&e);
     return OK;
 }

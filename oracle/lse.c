@@ -19,6 +19,8 @@ status_t lse_attempt(struct enclosure *out, const struct oracle_row *row,
     exp_row_log_sum(lo, hi, &e);
     mpfr_add_d(lo, lo, facts->max, MPFR_RNDD);
     mpfr_add_d(hi, hi, facts->max, MPFR_RNDU);
+    mpfr_add_d(lo, lo, row_low(row, facts->argmax), MPFR_RNDD);
+    mpfr_add_d(hi, hi, row_low(row, facts->argmax), MPFR_RNDU);
     *out = enclosure_from_mpfr(lo, hi);
     mpfr_clears(lo, hi, (mpfr_ptr)0);
     exp_row_clear(&e);

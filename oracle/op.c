@@ -15,9 +15,12 @@
     }
 #define MATRIX \
     .dims = {DIM_ROWS, DIM_COLS}, .unit_dims = 1, .unit_room = matrix_room, .unit = matrix_unit
-/* An entry whose mask is 0 is -Inf. */
-#define MASKED_MATRIX \
-    .inputs = {X_MATRIX, {"mask", TENSOR_FLAG, true, {DIM_ROWS, DIM_COLS}}}, MATRIX
+/* The op is that of x + bias, where an entry whose mask is 0 is -Inf. */
+#define MASKED_MATRIX                                              \
+    .inputs = {X_MATRIX,                                           \
+               {"mask", TENSOR_FLAG, true, {DIM_ROWS, DIM_COLS}},  \
+               {"bias", TENSOR_REAL, true, {DIM_ROWS, DIM_COLS}}}, \
+    MATRIX
 
 #define Y_PER_ROW .result = OP_PER_ROW, .outputs = {{"y", TENSOR_REAL, false, {DIM_ROWS}}}
 #define Y_PER_ELEMENT \

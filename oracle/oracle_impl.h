@@ -14,10 +14,14 @@
 struct row_facts {
     size_t nan, plus_inf, minus_inf, finite; /* how many entries of each kind */
     size_t argmax;                           /* of the finite entries: the first largest */
-    double max;                              /* x[argmax]; -Inf if none is finite */
+    double max; /* x[argmax], of which low[argmax] is not a part; -Inf if none is finite */
 };
 
 struct row_facts row_examine(const struct oracle_row *row);
+
+static inline double row_low(const struct oracle_row *row, size_t j) {
+    return row->low ? row->low[j] : 0;
+}
 
 static inline struct enclosure enclosure_exact(double x) {
     return (struct enclosure){x, x};
@@ -43,8 +47,12 @@ MUST_CHECK status_t row_refine(struct enclosure *out, size_t n, const struct ora
 
 /* ---- exp_row.c: the exponentials of a row, shifted by its maximum ---------------------------- */
 
-/* Bits that hold the difference of any two doubles: multiples of 2^-1074 below 2^1025. */
-#define DIFFERENCE_BITS 2099
+/* Bits that hold the difference of any two sums of doubles: multiples of 2^-1074 below 2^1026. */
+#define DIFFERENCE_BITS 2100
+
+/* t, of DIFFERENCE_BITS: entry i less the largest, exactly. */
+void exp_row_argument(mpfr_t t, const struct oracle_row *row, const struct row_facts *facts,
+                      size_t i);
 
 struct exp_row {
     mpfr_t *lo, *hi;         /* e^(x_i - max) in [lo_i, hi_i]; equal where exact: 0 and 1 */

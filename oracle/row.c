@@ -13,7 +13,9 @@ struct row_facts row_examine(const struct oracle_row *row) {
         } else if (isinf(x)) {
             *(x > 0 ? &facts.plus_inf : &facts.minus_inf) += 1;
         } else {
-            if (facts.finite == 0 || x > facts.max) {
+            /* Rounding keeps the order of sums, but for making some equal. */
+            if (facts.finite == 0 || x > facts.max ||
+                (x == facts.max && row_low(row, i) > row_low(row, facts.argmax))) {
                 facts.max = x;
                 facts.argmax = i;
             }

@@ -2,6 +2,7 @@
 #ifndef ORACLE_ROW_H
 #define ORACLE_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What a row without any finite or +Inf entry gives: the manifest's `empty_row`. */
@@ -13,6 +14,8 @@ enum empty_row { EMPTY_NAN, EMPTY_ZERO, EMPTY_UNIFORM };
  */
 struct oracle_row {
     const double *x;
+    const double *low; /* entry j is x[j] + low[j], |low[j]| <= 2^-53 |x[j]|; NULL: all 0 */
+    bool added;        /* entries are sums of two inputs, which a kernel rounds to acc */
     size_t cols;
     enum empty_row empty_row;
     union {

@@ -216,6 +216,17 @@ static status_t exps_dd(struct enclosure *out, const struct op *op, const struct
 
 /* ---- which rows a tier answers for ------------------------------------------------------------- */
 
+/*
+ * Is the op of the sums that of x, for this tier's purpose?  low may be left out where there is none
+ * and, of an exponential, far below the maximum: x_j + low_j - max < FAR.
+ */
+static bool sums_are_doubles(const struct oracle_row *row, double max, bool far_too) {
+    for (size_t j = 0; row->low && j < row->cols; j++)
+        if (row->low[j] != 0 && !(far_too && row->x[j] - max + fabs(row->low[j]) < 2 * FAR))
+            return false;
+    return true;
+}
+
 /* *given = false: this tier does not answer for this row. */
 static status_t enclose_by(struct enclosure *out, bool *given, enum tier tier, const struct op *op,
                            const struct oracle_row *row) {
@@ -235,7 +246,7 @@ static status_t enclose_by(struct enclosure *out, bool *given, enum tier tier, c
         *given = tier == TIER_F64 ? sum_f64(out, row) : sum_dd(out, row);
         return OK;
     }
-    if (fabs(scan.max) > MAX_SIZE)
+    if (fabs(scan.max) > MAX_SIZE || !sums_are_doubles(row, scan.max, !log_softmax))
         return OK;
     *given = true;
     if (tier == TIER_DD)

@@ -69,6 +69,16 @@ static bool covered(struct division *division, const struct numerics *nu,
            (nu->exp != EXP_EX2_FOLDED || fabs(scan->max) < 250);
 }
 
+/* What a kernel has of x + bias is x + bias, or far below the maximum. */
+static bool sums_are_data(const struct oracle_row *row, double max) {
+    for (size_t j = 0; row->added && j < row->cols; j++) {
+        const double x = row->x[j];
+        if (((double)(float)x != x || row_low(row, j) != 0) && !(x - max < 2 * FAR))
+            return false;
+    }
+    return true;
+}
+
 static status_t look(struct tier_extremes *out, const struct oracle_row *row, const double *got,
                      const struct numerics *nu, const struct division *division,
                      const struct row_scan *scan) {
@@ -105,7 +115,7 @@ static status_t softmax_within(struct tier_extremes *out, const struct oracle_ro
     struct division division = {0};
     *out = (struct tier_extremes){.within = false};
     struct row_scan scan = row_simd()->scan(row->x, row->cols);
-    if (!covered(&division, numerics, &scan, row->cols))
+    if (!covered(&division, numerics, &scan, row->cols) || !sums_are_data(row, scan.max))
         return OK;
     return look(out, row, got, numerics, &division, &scan);
 }

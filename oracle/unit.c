@@ -6,6 +6,7 @@
 
 #include "base/size.h"
 #include "oracle/op_impl.h"
+#include "oracle/outward.h"
 
 /* Memory of `count` doubles, not cleared, behind a header; NULL: none left. */
 static void *room_for(size_t header, size_t count) {
@@ -81,20 +82,42 @@ void op_units_clear(struct op_units *u) {
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-enum { IN_X, IN_MASK };
+enum { IN_X, IN_MASK, IN_BIAS };
 
+/* x, and with an additive mask what the sums leave. */
 size_t matrix_room(const struct op_case *c) {
-    return c->dims.cols;
+    return c->in[IN_BIAS].type ? 2 * c->dims.cols : c->dims.cols;
+}
+
+/* x += bias, exactly: *row.low is what a double does not hold, if anything. */
+static void add_bias(struct oracle_row *row, double *x, double *low, const struct tensor *bias,
+                     size_t first, size_t cols) {
+    row->added = true;
+    row->low = NULL;
+    tensor_row(low, bias, first, cols);
+    for (size_t j = 0; j < cols; j++) {
+        const double sum = x[j] + low[j];
+        low[j] = isfinite(sum) ? two_sum_error(x[j], low[j], sum) : 0;
+        x[j] = sum;
+        if (low[j] != 0)
+            row->low = low;
+    }
 }
 
 void matrix_unit(struct op_unit *u, size_t index) {
     size_t cols = u->c.dims.cols;
     const struct tensor *mask = &u->c.in[IN_MASK];
     tensor_row(u->memory, &u->c.in[IN_X], index * cols, cols);
+    double *low = u->memory + cols; /* if there is a bias */
+    if (u->c.in[IN_BIAS].type)
+        add_bias(&u->row, u->memory, low, &u->c.in[IN_BIAS], index * cols, cols);
     for (size_t j = 0; j < cols; j++)
         if ((mask->type && tensor_get(mask, index * cols + j) == 0) ||
-            (u->c.options.causal && j + u->c.dims.rows > index + cols))
+            (u->c.options.causal && j + u->c.dims.rows > index + cols)) {
             u->memory[j] = -INFINITY;
+            if (u->row.low)
+                low[j] = 0;
+        }
     u->row.x = u->memory;
     u->row.cols = cols;
 }

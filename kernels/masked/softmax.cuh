@@ -7,8 +7,9 @@
 
 #include "kernels/softmax/row.cuh"
 
-template <class See>
-__device__ void softmax(const float *x, float *y, int cols, const See &see) {
+/* x: a pointer, or what is indexed like one. */
+template <class Row, class See>
+__device__ void softmax(const Row &x, float *y, int cols, const See &see) {
     __shared__ float part[BLOCK];
 
     float max = NEG_INF;

@@ -468,6 +468,45 @@ static void masked_entries_are_minus_infinity(void **state) {
     case_clear(&c);
 }
 
+/* x + bias as a double and a rest; what a mask of bytes hides is -Inf whatever the bias. */
+static void additive_masks_are_added_exactly(void **state) {
+    (void)state;
+    struct fake fake = fake_kernel("fake", "softmax", fake_softmax);
+    struct case_dims dims = {.rows = 9, .cols = 40};
+    size_t rests = 0, hidden = 0, sentinels = 0;
+    fake.kernel.more_in[2] = tensor_type_find("f32");
+    assert_false(case_permutes(&fake.kernel));
+    for (int masked = 0; masked < 2; masked++) {
+        struct test_case c;
+        struct op_unit u;
+        fake.kernel.more_in[1] = masked ? tensor_type_find("u8") : NULL;
+        CHECK_OK(case_make(&c, fill_find(masked ? "subnormal" : "normal"), &fake.kernel, dims, 1));
+        const float *x = c.in[0].data, *bias = c.in[2].data;
+        const unsigned char *mask = c.in[1].data;
+        const struct op_case oc = case_for_op(&c, EMPTY_NAN);
+        CHECK_OK(op_unit_init(&u, c.op, &oc));
+        for (size_t i = 0; i < 9 * 40; i++) {
+            op_unit_at(&u, i / 40);
+            const double sum = u.row.x[i % 40], low = u.row.low ? u.row.low[i % 40] : 0;
+            assert_true(u.row.added);
+            if (masked && !mask[i]) {
+                assert_true(sum == -INFINITY && low == 0);
+                hidden += bias[i] > -INFINITY;
+                continue;
+            }
+            long double exactly = (long double)x[i] + (long double)bias[i]; /* of 64 bits */
+            assert_true(isinf(bias[i]) ? sum == bias[i] && low == 0
+                                       : fabsl(exactly - sum - low) <= 0x1p-63L * fabsl(exactly));
+            rests += low != 0;
+            sentinels += bias[i] == -1e9f;
+        }
+        op_unit_clear(&u);
+        case_clear(&c);
+    }
+    CHECK(rests > 20 && hidden > 20 && sentinels > 20, "%zu rests, %zu hidden, %zu sentinels", rests,
+          hidden, sentinels);
+}
+
 /* Rows of 3 that lie 5 apart. */
 static void rows_apart(void **state) {
     (void)state;
@@ -502,6 +541,7 @@ int main(void) {
         cmocka_unit_test(twins_in_all_outputs),
         cmocka_unit_test(orders_without_permutations),
         cmocka_unit_test(masked_entries_are_minus_infinity),
+        cmocka_unit_test(additive_masks_are_added_exactly),
         cmocka_unit_test(rows_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

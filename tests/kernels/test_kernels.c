@@ -52,7 +52,8 @@ static struct kase make_case(const struct dtype *dt, size_t rows, size_t cols) {
 }
 
 static struct oracle_row row_of(const struct kase *c, size_t r, enum empty_row empty_row) {
-    return (struct oracle_row){c->exact + r * c->dims.cols, c->dims.cols, empty_row};
+    return (struct oracle_row){
+        .x = c->exact + r * c->dims.cols, .cols = c->dims.cols, .empty_row = empty_row};
 }
 
 static const struct enclosure *truth_of(struct kase *c, const struct kernel *k) {
