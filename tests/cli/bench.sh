@@ -1,5 +1,6 @@
 #!/bin/sh
-# assay bench: counts on the CPU; times on a driver without a GPU, where they are known (fake_cuda.c).
+# assay bench: counts on the CPU; times on a driver without a GPU, tests/gpu/fake_cuda.c, where they
+# are known.
 . "$(dirname "$0")/lib.sh"
 
 # Counts: the same in every run; a fused softmax moves what it must, one with three reads twice that.
@@ -65,13 +66,12 @@ echo '[' >bad.json
 refused 2 "bad.json:" bench --beside bad.json
 
 # Times: the copy moves 16 bytes in and 16 out per vector at 1 TB/s, every other block takes 1 us.
-ASSAY_LIBCUDA=$FAKE_CUDA
-export ASSAY_LIBCUDA
+export ASSAY_LIBCUDA= ASSAY_FAKE_CUDA=dry:launch
 echo '{"rows": [{"op": "softmax", "dtype": "f32", "shape": "1024x1024", "seconds": 512e-6}]}' >torch.json
 run 0 bench -d cuda:0 -k softmax_online_f32 --shape 1024x1024 --shape 4x64 --beside torch.json
 has out '^softmax_online_f32 +1024x1024 +8388608 +1024\.0 +8 +0\.008 +0\.0 +16 +0\.50$'
 has out '^softmax_online_f32 +4x64 +2048 +4\.0 +1 +0\.001 +0\.0$'
-has out '^fake0, CUDA 13\.0: copy16_[124] moves 1000 GB/s'
+has out '^fake GPU, CUDA 13\.0: copy16_[124] moves 1000 GB/s'
 run 0 bench -d cuda:0 -k softmax_online_f32 --shape 1024x1024 --json
 has out '"seconds": 0\.001024'
 has out '"of_copy": 0\.0081'
