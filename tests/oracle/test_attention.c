@@ -4,17 +4,13 @@
  */
 #include "oracle_test.h"
 
-#if __has_include(<flint/arb.h>) /* FLINT 3 took Arb in */
-#    include <flint/arb.h>
-#else
-#    include <arb.h>
-#endif
 #include <float.h>
 #include <gmp.h>
 #include <math.h>
 #include <time.h>
 
 #include "attention_kernels.h"
+#include "ball.h"
 #include "judge.h"
 #include "oracle/attention.h"
 #include "oracle/oracle.h"
@@ -130,18 +126,6 @@ static bool empty(const struct sample *s) {
 }
 
 /* ---- enclosures ------------------------------------------------------------------------------ */
-
-static bool meets(struct enclosure e, const arb_t ball) {
-    arb_t lo, hi;
-    arb_init(lo);
-    arb_init(hi);
-    arb_set_d(lo, e.lo);
-    arb_set_d(hi, e.hi);
-    bool ok = !arb_gt(lo, ball) && !arb_lt(hi, ball);
-    arb_clear(hi);
-    arb_clear(lo);
-    return ok;
-}
 
 /* The rule of the header once more, with signed numbers. */
 static bool sees(const struct attention_row *row, long j) {

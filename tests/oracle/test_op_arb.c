@@ -7,13 +7,9 @@
  */
 #include "oracle_test.h"
 
-#if __has_include(<flint/arb.h>) /* FLINT 3 took Arb in */
-#    include <flint/arb.h>
-#else
-#    include <arb.h>
-#endif
 #include <math.h>
 
+#include "ball.h"
 #include "oracle/oracle.h"
 #include "rows.h"
 
@@ -22,19 +18,6 @@
 static void enclose(struct enclosure *out, const char *name, const double *x, size_t cols) {
     struct oracle_row row = {.x = x, .cols = cols, .empty_row = EMPTY_NAN};
     assert_int_equal(op_find(name)->enclose(out, &row), OK);
-}
-
-/* Neither end excludes the whole ball. */
-static bool meets(struct enclosure e, const arb_t ball) {
-    arb_t lo, hi;
-    arb_init(lo);
-    arb_init(hi);
-    arb_set_d(lo, e.lo);
-    arb_set_d(hi, e.hi);
-    bool ok = !arb_gt(lo, ball) && !arb_lt(hi, ball);
-    arb_clear(hi);
-    arb_clear(lo);
-    return ok;
 }
 
 static void check(const char *op, enum row_kind kind, size_t cols, size_t j, struct enclosure got,

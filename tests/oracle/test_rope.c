@@ -4,13 +4,9 @@
  */
 #include "oracle_test.h"
 
-#if __has_include(<flint/arb.h>) /* FLINT 3 took Arb in */
-#    include <flint/arb.h>
-#else
-#    include <arb.h>
-#endif
 #include <math.h>
 
+#include "ball.h"
 #include "judge.h"
 #include "oracle/oracle.h"
 #include "oracle/rope.h"
@@ -27,18 +23,6 @@ static void enclose(struct enclosure *out, const struct rope_row *row) {
 }
 
 /* ---- enclosures ------------------------------------------------------------------------------ */
-
-static bool meets(struct enclosure e, const arb_t ball) {
-    arb_t lo, hi;
-    arb_init(lo);
-    arb_init(hi);
-    arb_set_d(lo, e.lo);
-    arb_set_d(hi, e.hi);
-    bool ok = !arb_gt(lo, ball) && !arb_lt(hi, ball);
-    arb_clear(hi);
-    arb_clear(lo);
-    return ok;
-}
 
 /* The pair (a, b) at frequency i, by Arb's own power, sine and cosine. */
 static void rotate_by_arb(arb_t first, arb_t second, const struct rope_row *row, size_t i, double a,

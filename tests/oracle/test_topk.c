@@ -4,13 +4,9 @@
  */
 #include "oracle_test.h"
 
-#if __has_include(<flint/arb.h>) /* FLINT 3 took Arb in */
-#    include <flint/arb.h>
-#else
-#    include <arb.h>
-#endif
 #include <math.h>
 
+#include "ball.h"
 #include "judge.h"
 #include "oracle/oracle.h"
 #include "oracle/topk.h"
@@ -24,18 +20,6 @@ static void enclose(size_t *index, struct enclosure *p, const struct topk_row *r
 }
 
 /* ---- enclosures ------------------------------------------------------------------------------ */
-
-static bool meets(struct enclosure e, const arb_t ball) {
-    arb_t lo, hi;
-    arb_init(lo);
-    arb_init(hi);
-    arb_set_d(lo, e.lo);
-    arb_set_d(hi, e.hi);
-    bool ok = !arb_gt(lo, ball) && !arb_lt(hi, ball);
-    arb_clear(hi);
-    arb_clear(lo);
-    return ok;
-}
 
 /* sum of e^(x - shift) over all entries, or over the chosen ones. */
 static void sum_by_arb(arb_t sum, const struct topk_row *row, const size_t *index, double shift) {

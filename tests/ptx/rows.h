@@ -70,6 +70,12 @@ void ref_set(mpfr_ptr x, const struct ref_format *f, uint64_t bits);
 /* x, which is exact and not NaN, rounded once. */
 uint64_t ref_round(mpfr_srcptr x, const struct ref_format *f, int rnd);
 bool ref_is_nan(const struct ref_format *f, uint64_t bits);
+/* Integer types of PTX, and the widths of all types. */
+int ref_bits(int type);
+bool ref_is_signed(int type);
+/* x, which is not NaN, to an integer (REF_RN to REF_RP), and then to the nearest one of the type; x
+ * is changed. */
+uint64_t ref_to_int(mpfr_ptr x, int type, int rnd);
 #define REF_PRECISION 700 /* bits that hold any sum of products of bf16 */
 
 void ref_free(void); /* MPFR's caches */

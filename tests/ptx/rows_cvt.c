@@ -10,21 +10,6 @@
 
 static const mpfr_rnd_t modes[] = {MPFR_RNDN, MPFR_RNDZ, MPFR_RNDD, MPFR_RNDU};
 
-static int bits_of(int t) {
-    switch (t) {
-    case PTX_U8:
-    case PTX_S8: return 8;
-    case PTX_U16:
-    case PTX_S16: return 16;
-    case PTX_U32:
-    case PTX_S32:
-    case PTX_F32: return 32;
-    default: return 64;
-    }
-}
-static bool is_signed(int t) {
-    return t == PTX_S8 || t == PTX_S16 || t == PTX_S32 || t == PTX_S64;
-}
 static bool is_float(int t) {
     return t == PTX_F32 || t == PTX_F64;
 }
@@ -45,37 +30,25 @@ static void set_value(mpfr_t x, int type, uint64_t bits) {
         double d;
         memcpy(&d, &bits, 8);
         mpfr_set_d(x, d, MPFR_RNDN);
-    } else if (is_signed(type)) {
-        mpfr_set_si(x, sign_extended(bits, bits_of(type)), MPFR_RNDN);
+    } else if (ref_is_signed(type)) {
+        mpfr_set_si(x, sign_extended(bits, ref_bits(type)), MPFR_RNDN);
     } else {
-        mpfr_set_ui(x, low(bits, bits_of(type)), MPFR_RNDN);
+        mpfr_set_ui(x, low(bits, ref_bits(type)), MPFR_RNDN);
     }
 }
 
 /* Extended to the register: 16 bits for 16-bit results, 32 for 8 and 32, 64. */
 static uint64_t in_register(int type, uint64_t v) {
-    int bits = bits_of(type), width = bits == 8 ? 32 : bits;
-    return low(is_signed(type) ? (uint64_t)sign_extended(v, bits) : low(v, bits), width);
+    int bits = ref_bits(type), width = bits == 8 ? 32 : bits;
+    return low(ref_is_signed(type) ? (uint64_t)sign_extended(v, bits) : low(v, bits), width);
 }
 
 static uint64_t to_int(mpfr_t x, const struct row_case *k) {
-    int bits = bits_of(k->b);
+    int bits = ref_bits(k->b);
     uint64_t top = (uint64_t)1 << (bits - 1);
     if (mpfr_nan_p(x))
         return in_register(k->b, k->a == PTX_F64 || bits == 64 ? top : 0);
-    mpfr_rint(x, x, modes[k->c & 3]);
-    mpfr_t lo, hi;
-    mpfr_inits2(66, lo, hi, (mpfr_ptr)0);
-    mpfr_set_ui_2exp(hi, 1, is_signed(k->b) ? bits - 1 : bits, MPFR_RNDN);
-    mpfr_sub_ui(hi, hi, 1, MPFR_RNDN);
-    mpfr_set_si_2exp(lo, is_signed(k->b) ? -1 : 0, bits - 1, MPFR_RNDN);
-    if (mpfr_cmp(x, lo) < 0)
-        mpfr_set(x, lo, MPFR_RNDN);
-    if (mpfr_cmp(x, hi) > 0)
-        mpfr_set(x, hi, MPFR_RNDN);
-    uint64_t v = is_signed(k->b) ? (uint64_t)mpfr_get_si(x, MPFR_RNDN) : mpfr_get_ui(x, MPFR_RNDN);
-    mpfr_clears(lo, hi, (mpfr_ptr)0);
-    return in_register(k->b, v);
+    return in_register(k->b, ref_to_int(x, k->b, k->c & 3));
 }
 
 static uint64_t to_float(mpfr_t x, const struct row_case *k) {
@@ -125,12 +98,12 @@ static uint64_t convert_nan(const struct row_case *k, uint64_t bits) {
 }
 
 static uint64_t convert(const struct row_case *k, const uint64_t in[4]) {
-    uint64_t bits = low(in[0], bits_of(k->a));
+    uint64_t bits = low(in[0], ref_bits(k->a));
     bool nan = k->a == PTX_F32 ? ref_is_nan32(bits) : k->a == PTX_F64 && ref_is_nan64(bits);
     if (nan && is_float(k->b) && !(k->c & 32))
         return convert_nan(k, bits);
     if (!is_float(k->a) && !is_float(k->b) && !(k->c & 32)) {
-        uint64_t v = is_signed(k->a) ? (uint64_t)sign_extended(bits, bits_of(k->a)) : bits;
+        uint64_t v = ref_is_signed(k->a) ? (uint64_t)sign_extended(bits, ref_bits(k->a)) : bits;
         return in_register(k->b, v);
     }
     if (k->a == PTX_F32 && k->c & 16)

@@ -28,19 +28,9 @@ static const struct ref_format *format(int t) {
     }
 }
 
-static unsigned int_bits(int t) {
-    return t == PTX_U8 || t == PTX_S8     ? 8
-           : t == PTX_U16 || t == PTX_S16 ? 16
-           : t == PTX_U32 || t == PTX_S32 ? 32
-                                          : 64;
-}
-static bool is_signed(int t) {
-    return t == PTX_S8 || t == PTX_S16 || t == PTX_S32 || t == PTX_S64;
-}
-
 static void set_int(mpfr_ptr x, int t, uint64_t bits) {
-    unsigned unused = 64 - int_bits(t);
-    if (is_signed(t))
+    int unused = 64 - ref_bits(t);
+    if (ref_is_signed(t))
         mpfr_set_si(x, (int64_t)(bits << unused) >> unused, MPFR_RNDN);
     else
         mpfr_set_ui(x, bits << unused >> unused, MPFR_RNDN);
@@ -60,7 +50,7 @@ static uint64_t keep_payload(const struct row_case *k, uint64_t bits) {
  */
 static uint64_t from_nan(const struct row_case *k, uint64_t bits) {
     if (!format(k->b))
-        return int_bits(k->b) == 64 ? (uint64_t)1 << 63 : 0;
+        return ref_bits(k->b) == 64 ? (uint64_t)1 << 63 : 0;
     if (k->c & SAT)
         return 0;
     if (k->a == PTX_F64 || k->b == PTX_F64)
@@ -73,19 +63,8 @@ static uint64_t from_nan(const struct row_case *k, uint64_t bits) {
 }
 
 static uint64_t to_int(mpfr_ptr x, const struct row_case *k) {
-    unsigned bits = int_bits(k->b), width = bits == 8 ? 32 : bits;
-    mpfr_rint(x, x, modes[k->c & 3]);
-    mpfr_t lo, hi;
-    mpfr_inits2(66, lo, hi, (mpfr_ptr)0);
-    mpfr_set_ui_2exp(hi, 1, is_signed(k->b) ? bits - 1 : bits, MPFR_RNDN);
-    mpfr_sub_ui(hi, hi, 1, MPFR_RNDN);
-    mpfr_set_si_2exp(lo, is_signed(k->b) ? -1 : 0, bits - 1, MPFR_RNDN);
-    if (mpfr_cmp(x, lo) < 0)
-        mpfr_set(x, lo, MPFR_RNDN);
-    if (mpfr_cmp(x, hi) > 0)
-        mpfr_set(x, hi, MPFR_RNDN);
-    uint64_t v = is_signed(k->b) ? (uint64_t)mpfr_get_si(x, MPFR_RNDN) : mpfr_get_ui(x, MPFR_RNDN);
-    mpfr_clears(lo, hi, (mpfr_ptr)0);
+    int bits = ref_bits(k->b), width = bits == 8 ? 32 : bits;
+    uint64_t v = ref_to_int(x, k->b, k->c & 3);
     return width == 64 ? v : v & (((uint64_t)1 << width) - 1);
 }
 

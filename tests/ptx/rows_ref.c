@@ -139,6 +139,40 @@ uint64_t ref_round(mpfr_srcptr x, const struct ref_format *f, int rnd) {
     return sign | bits;
 }
 
+int ref_bits(int type) {
+    switch (type) {
+    case PTX_U8:
+    case PTX_S8: return 8;
+    case PTX_U16:
+    case PTX_S16: return 16;
+    case PTX_U32:
+    case PTX_S32:
+    case PTX_F32: return 32;
+    default: return 64;
+    }
+}
+
+bool ref_is_signed(int type) {
+    return type == PTX_S8 || type == PTX_S16 || type == PTX_S32 || type == PTX_S64;
+}
+
+uint64_t ref_to_int(mpfr_ptr x, int type, int rnd) {
+    int bits = ref_bits(type);
+    bool negative = ref_is_signed(type);
+    mpfr_rint(x, x, modes[rnd]);
+    mpfr_t lo, hi;
+    mpfr_inits2(66, lo, hi, (mpfr_ptr)0);
+    mpfr_set_ui_2exp(hi, 1, negative ? bits - 1 : bits, MPFR_RNDN);
+    mpfr_sub_ui(hi, hi, 1, MPFR_RNDN);
+    mpfr_set_si_2exp(lo, negative ? -1 : 0, bits - 1, MPFR_RNDN);
+    if (mpfr_cmp(x, lo) < 0)
+        mpfr_set(x, lo, MPFR_RNDN);
+    if (mpfr_cmp(x, hi) > 0)
+        mpfr_set(x, hi, MPFR_RNDN);
+    mpfr_clears(lo, hi, (mpfr_ptr)0);
+    return negative ? (uint64_t)mpfr_get_si(x, MPFR_RNDN) : mpfr_get_ui(x, MPFR_RNDN);
+}
+
 void ref_free(void) {
     mpfr_free_cache();
 }
