@@ -91,6 +91,9 @@ struct cu_launch_config {
     DRIVER(to_device, "cuMemcpyHtoD_v2", (cu_pointer, const void *, size_t))                       \
     DRIVER(to_host, "cuMemcpyDtoH_v2", (void *, cu_pointer, size_t))                               \
     DRIVER(set, "cuMemsetD8_v2", (cu_pointer, unsigned char, size_t))                              \
+    DRIVER(tensor_map, "cuTensorMapEncodeTiled",                                                   \
+           (void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *,   \
+            const unsigned *, int, int, int, int))                                                 \
     DRIVER(launch, "cuLaunchKernel",                                                               \
            (cu_handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
             cu_handle, void **, void **))                                                          \
@@ -413,6 +416,24 @@ done:
     return st;
 }
 
+static status_t cuda_tensor_map(uint8_t out[DEV_TENSOR_MAP_BYTES], struct backend *b,
+                                const struct dev_tensor_map *map) {
+    status_t st = OK;
+    /* CUtensorMapDataType, CUtensorMapSwizzle. */
+    static const uint8_t types[DEV_TENSOR_TYPES] = {
+        [DEV_TENSOR_U8] = 0,  [DEV_TENSOR_U16] = 1, [DEV_TENSOR_U32] = 2, [DEV_TENSOR_S32] = 3,
+        [DEV_TENSOR_U64] = 4, [DEV_TENSOR_S64] = 5, [DEV_TENSOR_F16] = 6, [DEV_TENSOR_F32] = 7,
+        [DEV_TENSOR_F64] = 8, [DEV_TENSOR_BF16] = 9};
+    int swizzle = map->swizzle == 128 ? 3 : map->swizzle == 64 ? 2 : map->swizzle == 32;
+    _Alignas(64) uint8_t bytes[DEV_TENSOR_MAP_BYTES];
+    TRY(enter(b));
+    CU(tensor_map, bytes, types[map->type], map->rank, (void *)(uintptr_t)map->address, map->dims,
+       map->strides, map->box, map->element_strides, 0, swizzle, 0, 0);
+    memcpy(out, bytes, sizeof bytes);
+done:
+    return st;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
 static void record_fault(struct dev_run *run, const struct dev_launch *launch, cu_result r) {
@@ -556,5 +577,6 @@ const struct backend_ops backend_driver = {
     .read = cuda_read,
     .set = cuda_set,
     .launch = cuda_launch,
+    .tensor_map = cuda_tensor_map,
     .time = cuda_time,
 };

@@ -211,6 +211,50 @@ done:
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+size_t dev_tensor_type_bytes(enum dev_tensor_type type) {
+    static const uint8_t bytes[DEV_TENSOR_TYPES] = {
+        [DEV_TENSOR_U8] = 1,  [DEV_TENSOR_U16] = 2, [DEV_TENSOR_U32] = 4, [DEV_TENSOR_S32] = 4,
+        [DEV_TENSOR_U64] = 8, [DEV_TENSOR_S64] = 8, [DEV_TENSOR_F16] = 2, [DEV_TENSOR_F32] = 4,
+        [DEV_TENSOR_F64] = 8, [DEV_TENSOR_BF16] = 2};
+    return (unsigned)type < DEV_TENSOR_TYPES ? bytes[type] : 0;
+}
+
+const char *tensor_map_problem(const struct dev_tensor_map *map) {
+    size_t each = dev_tensor_type_bytes(map->type);
+    if (!each)
+        return "no such type";
+    if (map->rank < 1 || map->rank > DEV_TENSOR_RANK)
+        return "1 to 5 dimensions were expected";
+    if (map->address % 16)
+        return "the address is no multiple of 16";
+    for (unsigned i = 0; i < map->rank; i++) {
+        if (map->dims[i] < 1 || map->dims[i] > (uint64_t)1 << 32)
+            return "a dimension is not in 1 .. 2^32";
+        if (map->box[i] < 1 || map->box[i] > 256)
+            return "a size of the box is not in 1 .. 256";
+        if (map->element_strides[i] < 1 || map->element_strides[i] > (i ? 8u : 1u))
+            return "an element stride is not in 1 .. 8 (1 for dimension 0)";
+        if (i && (map->strides[i - 1] % 16 || map->strides[i - 1] >= (uint64_t)1 << 40))
+            return "a stride is no multiple of 16 below 2^40";
+    }
+    size_t row = map->box[0] * each;
+    if (row % 16)
+        return "a row of the box is no multiple of 16 bytes";
+    if (map->swizzle && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128)
+        return "a swizzle of 0, 32, 64 or 128 bytes was expected";
+    return map->swizzle && row > map->swizzle ? "a row of the box is larger than the swizzle" : NULL;
+}
+
+status_t dev_tensor_map_encode(uint8_t out[DEV_TENSOR_MAP_BYTES], struct device *dev,
+                               const struct dev_tensor_map *map) {
+    const char *problem = tensor_map_problem(map);
+    if (problem)
+        return FAIL(ERR_USAGE, "tensor map: %s", problem);
+    return dev->ops->tensor_map(out, dev->backend, map);
+}
+
 static status_t check_shape(const struct dev_entry *e, const struct dev_launch *l) {
     static const unsigned max_grid[3] = {0x7fffffff, 65535, 65535}, max_block[3] = {1024, 1024, 64};
     unsigned long long threads = 1;

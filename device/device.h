@@ -103,6 +103,42 @@ MUST_CHECK status_t buffer_poison(struct dev_buf *buf);
 /* *intact = the guard bytes on both sides are as they were laid. */
 MUST_CHECK status_t buffer_guards(bool *intact, const struct dev_buf *buf);
 
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+enum dev_tensor_type {
+    DEV_TENSOR_U8, DEV_TENSOR_U16, DEV_TENSOR_U32, DEV_TENSOR_S32, DEV_TENSOR_U64, DEV_TENSOR_S64,
+    DEV_TENSOR_F16, DEV_TENSOR_F32, DEV_TENSOR_F64, DEV_TENSOR_BF16, DEV_TENSOR_TYPES
+};
+
+size_t dev_tensor_type_bytes(enum dev_tensor_type type);
+
+#define DEV_TENSOR_RANK 5
+#define DEV_TENSOR_MAP_BYTES 128
+
+/*
+ * A tensor in global memory and the boxes that cp.async.bulk.tensor copies of it, as
+ * cuTensorMapEncodeTiled takes them (CUDA Driver API, "Tensor Map Object Management"): tile mode, no
+ * interleaving, zeros outside the tensor.  Dimension 0 is the one whose elements lie side by side.
+ */
+struct dev_tensor_map {
+    enum dev_tensor_type type;
+    unsigned rank;                             /* dimensions: 1 .. 5 */
+    uint64_t address;                          /* of the first element; a multiple of 16 */
+    uint64_t dims[DEV_TENSOR_RANK];            /* elements: 1 .. 2^32 */
+    uint64_t strides[DEV_TENSOR_RANK - 1];     /* bytes, of dimension i + 1; a multiple of 16 below 2^40 */
+    unsigned box[DEV_TENSOR_RANK];             /* elements: 1 .. 256; a row of it a multiple of 16 bytes */
+    unsigned element_strides[DEV_TENSOR_RANK]; /* 1 .. 8: every so many elements are copied; [0] is 1 */
+    unsigned swizzle;                          /* bytes: 0, 32, 64, 128, at least a row of the box */
+};
+
+/*
+ * out: what a kernel gets as its CUtensorMap, at a multiple of 64 bytes in global, constant or
+ * parameter memory; its bits are the device's own.  ERR_USAGE for a map outside the bounds above,
+ * ERR_UNSUPPORTED on a device older than sm_90, ERR_DEVICE.
+ */
+MUST_CHECK status_t dev_tensor_map_encode(uint8_t out[DEV_TENSOR_MAP_BYTES], struct device *dev,
+                                          const struct dev_tensor_map *map);
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 enum dev_fault_kind {

@@ -35,11 +35,17 @@ struct backend_ops {
     status_t (*set)(struct backend *b, uint64_t address, uint8_t byte, size_t size);
     status_t (*launch)(struct dev_run *run, struct backend *b, const struct module *m,
                        const struct dev_entry *entry, const struct dev_launch *launch);
+    /* dev_tensor_map_encode of a map without a problem. */
+    status_t (*tensor_map)(uint8_t out[DEV_TENSOR_MAP_BYTES], struct backend *b,
+                           const struct dev_tensor_map *map);
     /* device_time; entries[i] is launches[i]'s.  NULL: not timed. */
     status_t (*time)(double *seconds, struct backend *b, const struct module *const *modules,
                      const struct dev_entry *const *entries, const struct dev_launch *launches,
                      size_t count, size_t group);
 };
+
+/* What is wrong with a map, or NULL. */
+const char *tensor_map_problem(const struct dev_tensor_map *map);
 
 extern const struct backend_ops backend_cpu;  /* device/ptx/cpu.c */
 extern const struct backend_ops backend_cuda; /* device/proxy.c */

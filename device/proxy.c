@@ -470,6 +470,20 @@ done:
     return st;
 }
 
+static status_t proxy_tensor_map(uint8_t out[DEV_TENSOR_MAP_BYTES], struct backend *b,
+                                 const struct dev_tensor_map *map) {
+    status_t st = OK;
+    struct worker_reply reply;
+    size_t size = sizeof *map > DEV_TENSOR_MAP_BYTES ? sizeof *map : DEV_TENSOR_MAP_BYTES;
+    TRY(ensure(b));
+    TRY(window_fit(&b->window, size));
+    memcpy(b->window.bytes, map, sizeof *map);
+    TRY(ask_simply(&reply, b, (struct worker_request){.op = WORKER_TENSOR_MAP}, 0));
+    memcpy(out, b->window.bytes, DEV_TENSOR_MAP_BYTES);
+done:
+    return st;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------- */
 
 static void record_fault(struct dev_run *run, const struct dev_entry *entry, const char *text) {
@@ -579,5 +593,6 @@ const struct backend_ops backend_cuda = {
     .read = proxy_read,
     .set = proxy_set,
     .launch = proxy_launch,
+    .tensor_map = proxy_tensor_map,
     .time = proxy_time,
 };

@@ -247,6 +247,11 @@ static status_t serve(struct worker_reply *reply, struct server *s,
         return s->ops->read(s->window.bytes, s->backend, q->a, q->b);
     case WORKER_SET:
         return s->ops->set(s->backend, q->a, s->window.bytes[0], q->b);
+    case WORKER_TENSOR_MAP: {
+        struct dev_tensor_map map;
+        memcpy(&map, s->window.bytes, sizeof map);
+        return s->ops->tensor_map(s->window.bytes, s->backend, &map);
+    }
     case WORKER_LAUNCH:
         return serve_launch(s);
     case WORKER_TIME:

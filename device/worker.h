@@ -25,6 +25,7 @@ enum worker_op {
     WORKER_WRITE,   /* a: address, b: bytes (window) */
     WORKER_SET,     /* a: address, b: bytes (window: the one byte) */
     WORKER_READ,    /* a: address, b: bytes; reply: the bytes */
+    WORKER_TENSOR_MAP, /* window: a struct dev_tensor_map; reply: its bytes on the device */
     WORKER_LAUNCH,  /* window: a launch as below; reply: struct dev_run */
     WORKER_TIME,    /* a: launches (window, one after another), b: how many of them are a group;
                        reply: the seconds of each group */

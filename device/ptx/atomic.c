@@ -141,6 +141,12 @@ static uint64_t atomic_result(const struct ptx_insn *in, uint64_t old, uint64_t 
     return old;
 }
 
+uint64_t mem_atomic_value(enum ptx_type type, enum ptx_atom op, uint64_t old, uint64_t operand,
+                          bool global) {
+    const struct ptx_insn in = {.type = type, .mods = {.atom = op}};
+    return atomic_result(&in, old, operand, 0, global);
+}
+
 /* ---- all lanes ------------------------------------------------------------------------------- */
 
 static uint64_t get(const struct warp *w, const struct xinsn *x, uint32_t row, unsigned lane) {

@@ -14,6 +14,7 @@
 
 #define NONE UINT32_MAX
 #define RECURSION_BYTES 16384u /* stack of a thread beyond one frame of each function */
+#define ALLOCA_BYTES 16384u    /* of a thread, where a function has alloca */
 #define FRAME_LINK 16u         /* bytes that every frame takes beside its variables */
 #define MANY_FUNCTIONS 512u    /* so many are not looked at: they all count as cyclic */
 
@@ -173,6 +174,14 @@ static uint64_t frame_bytes(const struct xfunc *f) {
     return size_align(f->func->local_bytes, 16) + FRAME_LINK;
 }
 
+static bool has_alloca(const struct program *p) {
+    for (size_t i = 0; i < p->xfunc_count; i++)
+        for (size_t k = 0; k < p->xfuncs[i].func->insn_count; k++)
+            if (p->xfuncs[i].func->insns[k].op == PTX_OP_ALLOCA)
+                return true;
+    return false;
+}
+
 status_t program_functions(struct program *p) {
     status_t st = OK;
     struct graph g = {.p = p};
@@ -217,6 +226,9 @@ status_t program_functions(struct program *p) {
         p->local_bytes = size_align(p->local_bytes, 16) + 2 * FRAME_LINK;
     if (recursive)
         p->local_bytes += RECURSION_BYTES;
+    p->stack_bytes = p->local_bytes;
+    if (has_alloca(p))
+        p->local_bytes = size_align(p->stack_bytes, 16) + ALLOCA_BYTES;
 done:
     free(g.from);
     free(g.to);
@@ -233,6 +245,7 @@ struct frame {
     uint32_t mask; /* lanes that are in it, or in what it called */
     uint32_t next_free;
     uint32_t caller[LANES], stack[LANES]; /* what in_frame and stack were */
+    uint32_t alloca_top[LANES];           /* likewise */
     uint8_t *saved;                       /* the callee's rows and predicates before the call */
     size_t saved_bytes;
 };
@@ -245,12 +258,18 @@ static void free_frame(struct warp *w, uint32_t i) {
     w->free_frame = i;
 }
 
+static uint32_t alloca_begin(const struct program *p) {
+    return (uint32_t)size_align(p->stack_bytes, 16);
+}
+
 void call_begin(struct warp *w) {
     w->free_frame = 0;
     for (size_t i = w->frame_room; i-- > 1;)
         free_frame(w, (uint32_t)i);
     memset(w->in_frame, 0, sizeof w->in_frame);
     memset(w->stack, 0, sizeof w->stack);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        w->alloca_top[lane] = alloca_begin(w->launch->program);
 }
 
 void call_end(struct warp *w) {
@@ -466,7 +485,7 @@ static bool overflow(struct warp *w, const struct xinsn *x, unsigned lane,
                      const struct xfunc *callee) {
     fault_record(w, x, lane, FAULT_OUT_OF_BOUNDS, 0,
                  "calls '%s' so deep that its stack of %zu bytes is full", callee->func->name,
-                 w->launch->program->local_bytes);
+                 w->launch->program->stack_bytes);
     return false;
 }
 
@@ -486,6 +505,7 @@ static void enter_frame(struct warp *w, uint32_t index, const struct xinsn *x,
     FOR_LANES(lane, lanes) {
         f->caller[lane] = w->in_frame[lane];
         f->stack[lane] = w->stack[lane];
+        f->alloca_top[lane] = w->alloca_top[lane];
         w->in_frame[lane] = index;
         w->stack[lane] = base[lane];
         uint64_t at = (w->index * LANES + lane) * (uint64_t)p->local_bytes + base[lane];
@@ -514,7 +534,7 @@ static bool enter(struct warp *w, const struct xinsn *x, const struct xfunc *cal
     memcpy(before, w->stack, sizeof before);
     FOR_LANES(lane, lanes) {
         uint64_t at = size_align(w->stack[lane] + frame_bytes(caller), 16);
-        if (at + frame_bytes(callee) > w->launch->program->local_bytes)
+        if (at + frame_bytes(callee) > w->launch->program->stack_bytes)
             return overflow(w, x, lane, callee);
         base[lane] = (uint32_t)at;
     }
@@ -622,6 +642,7 @@ static const struct xinsn *leave_frame(struct warp *w, uint32_t index, uint32_t 
     FOR_LANES(lane, lanes) {
         w->in_frame[lane] = f->caller[lane];
         w->stack[lane] = f->stack[lane];
+        w->alloca_top[lane] = f->alloca_top[lane];
     }
     for (size_t i = 0; i < callee->func->ret_count; i++)
         give(&moves[i], w, lanes, before);
@@ -652,4 +673,29 @@ const struct xinsn *call_return(struct warp *w, const struct xinsn *x, uint32_t 
     }
     w->path[w->current].depth = depth;
     return leave(w, LEAVE_AGAIN, target, x + 1);
+}
+
+/* ---- alloca: PTX ISA 9.7.17 ------------------------------------------------------------------ */
+
+bool call_alloca(uint64_t *at, struct warp *w, unsigned lane, uint64_t bytes, uint64_t align) {
+    const struct program *p = w->launch->program;
+    uint64_t first = size_align(w->alloca_top[lane], align);
+    if (first > p->local_bytes || bytes > p->local_bytes - first)
+        return false;
+    uint64_t place = (w->index * LANES + lane) * (uint64_t)p->local_bytes + first;
+    memset(w->block->local.host + place, 0xff, bytes);
+    shadow_mark(&w->block->local, place, bytes, false);
+    charge(w->launch, bytes / 8);
+    w->alloca_top[lane] = (uint32_t)(first + bytes);
+    *at = first;
+    return true;
+}
+
+bool call_alloca_restore(struct warp *w, unsigned lane, uint64_t at) {
+    uint32_t frame = w->in_frame[lane];
+    uint64_t begin = frame ? w->frame[frame].alloca_top[lane] : alloca_begin(w->launch->program);
+    if (at < begin || at > w->alloca_top[lane])
+        return false;
+    w->alloca_top[lane] = (uint32_t)at;
+    return true;
 }

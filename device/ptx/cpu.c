@@ -361,6 +361,16 @@ static const struct dev_entry *cpu_entry(const struct module *m, size_t i) {
     return &m->entries[i];
 }
 
+/* ---- tensor maps ----------------------------------------------------------------------------- */
+
+static status_t cpu_tensor_map(uint8_t out[DEV_TENSOR_MAP_BYTES], struct backend *b,
+                               const struct dev_tensor_map *map) {
+    if (arch_number(b->arch) < 90)
+        return FAIL(ERR_UNSUPPORTED, "tensor maps need sm_90, the device is %s", b->arch);
+    tensor_map_pack(out, map);
+    return OK;
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static double seconds_now(void) {
@@ -431,4 +441,5 @@ const struct backend_ops backend_cpu = {
     .read = cpu_read,
     .set = cpu_set,
     .launch = cpu_launch,
+    .tensor_map = cpu_tensor_map,
 };

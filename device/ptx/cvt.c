@@ -26,6 +26,10 @@ static const struct format binary16 = {16, 10, -24, 0x7c00};
 static const struct format bfloat16 = {16, 7, -133, 0x7f80};
 static const struct format tensor32 = {19, 10, -136, 0x3fc00}; /* the high bits of an f32 */
 
+/* e4m3 has no infinity: the code that would be it is the only NaN. */
+static const struct format float8_e4m3 = {8, 3, -9, 0x7f};
+static const struct format float8_e5m2 = {8, 2, -16, 0x7c};
+
 static bool is_float(enum ptx_type t) {
     return t == PTX_F32 || t == PTX_F64 || t == PTX_F16 || t == PTX_BF16 || t == PTX_F16X2 ||
            t == PTX_BF16X2 || t == PTX_TF32;
@@ -256,4 +260,34 @@ uint64_t cvt_lane(uint64_t bits, const struct ptx_insn *in) {
     if (in->type == PTX_TF32)
         return r << 13;
     return in->type == PTX_F32 && in->mods.ftz ? flush_f32(r) : r;
+}
+
+/* ---- 8-bit floats ---------------------------------------------------------------------------- */
+
+static uint32_t to_eight(uint32_t bits, const struct ptx_insn *in) {
+    const struct format *from = in->type2 == PTX_F32 ? &binary32 : &binary16;
+    const struct format *to = in->type == PTX_E4M3X2 ? &float8_e4m3 : &float8_e5m2;
+    struct number n = unpack_float(bits, from);
+    if (n.nan)
+        return 0x7f;
+    if (in->mods.relu && n.negative)
+        return 0;
+    uint32_t r = (uint32_t)pack_float(n, to, RND_RN);
+    return (r & 0x7f) == to->infinity ? r - 1 : r;
+}
+
+uint32_t cvt_to_eight(uint32_t a, uint32_t b, const struct ptx_insn *in) {
+    return to_eight(a, in) << 8 | to_eight(b, in);
+}
+
+static uint32_t from_eight(uint32_t bits, const struct ptx_insn *in) {
+    bool e4m3 = in->type2 == PTX_E4M3X2;
+    struct number n = unpack_float(bits, e4m3 ? &float8_e4m3 : &float8_e5m2);
+    if (n.nan || (e4m3 && n.infinite))
+        return HALF_NAN;
+    return in->mods.relu && n.negative ? 0 : (uint32_t)pack_float(n, &binary16, RND_RN);
+}
+
+uint32_t cvt_from_eight(uint32_t pair, const struct ptx_insn *in) {
+    return from_eight(pair >> 8 & 0xff, in) << 16 | from_eight(pair & 0xff, in);
 }

@@ -140,7 +140,8 @@ struct program {
     uint32_t *xfunc_of;   /* by index in module->callees; UINT32_MAX: not in this program */
     uint32_t **maps;      /* xfuncs[].row */
     size_t static_shared; /* of the entry and of all it calls */
-    size_t local_bytes;   /* per thread: the entry's and the deepest stack of calls */
+    size_t stack_bytes;   /* per thread: the entry's variables and the deepest stack of calls */
+    size_t local_bytes;   /* per thread: that, and what alloca takes from */
     size_t frame_count;
     struct row_frame *frames;
     size_t file_bytes, pred_count, slot_count;
@@ -221,6 +222,15 @@ struct place {
 /* Where lane's access of `bytes` (a power of two) lies.  false: a fault is recorded. */
 bool mem_locate(struct place *out, struct warp *w, const struct xinsn *x, unsigned lane,
                 uint64_t bytes, bool write);
+/* The same for an address of a space, of x only the slot counts. */
+bool mem_locate_at(struct place *out, struct warp *w, const struct xinsn *x, unsigned lane,
+                   enum ptx_space space, uint64_t address, uint64_t bytes, bool write);
+/*
+ * Copy to or from `bytes` bytes there (a power of two, at most 16), with every check and the shadow.
+ * false: a fault is recorded.
+ */
+bool mem_copy_at(struct warp *w, const struct xinsn *x, unsigned lane, enum ptx_space space,
+                 uint64_t address, unsigned bytes, uint8_t *data, bool write);
 bool mem_is_heap(const struct warp *w, const struct region *r);
 /* Shadow: a message to other threads, by an atomic or a strong access. */
 void mem_message(struct warp *w, const struct xinsn *x);
@@ -250,6 +260,18 @@ struct region *mem_find(const struct warp *w, uint64_t address);
  * results (X_RESULT).
  */
 bool mem_atomic_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes);
+/* What op leaves where `old` was: bits in the low bytes.  global: in global memory. */
+uint64_t mem_atomic_value(enum ptx_type type, enum ptx_atom op, uint64_t old, uint64_t operand,
+                          bool global);
+
+/* ---- bulk reductions and tensor copies: tensor_map.c ------------------------------------------ */
+
+/* One lane's cp.reduce.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.tensor.  false: a fault. */
+bool bulk_reduce_lane(struct warp *w, const struct xinsn *x, unsigned lane);
+bool tensor_copy_lane(struct warp *w, const struct xinsn *x, unsigned lane);
+bool bulk_reduces(enum ptx_type type, enum ptx_atom op);
+/* The 128 bytes of a map without a problem (device_impl.h). */
+void tensor_map_pack(uint8_t out[DEV_TENSOR_MAP_BYTES], const struct dev_tensor_map *map);
 
 /* ---- mbarrier objects: mbarrier.c ------------------------------------------------------------ */
 
@@ -364,6 +386,7 @@ struct warp {
     size_t frame_room;
     uint32_t free_frame; /* list of unused ones */
     uint32_t in_frame[LANES], stack[LANES];
+    uint32_t alloca_top[LANES]; /* the first byte that alloca has not given away */
 };
 
 /* Leave the handler loop: the path goes on at `pc`; instructions before `counted` were executed. */
@@ -391,6 +414,10 @@ MUST_CHECK status_t program_functions(struct program *p);
  */
 const struct xinsn *call_enter(struct warp *w, const struct xinsn *x, uint32_t m);
 const struct xinsn *call_return(struct warp *w, const struct xinsn *x, uint32_t m);
+/* `bytes` more for the lane, aligned: *at; false: there is no room. */
+bool call_alloca(uint64_t *at, struct warp *w, unsigned lane, uint64_t bytes, uint64_t align);
+/* Give back what alloca gave since its top was at `at`; false: that was no top of this function. */
+bool call_alloca_restore(struct warp *w, unsigned lane, uint64_t at);
 void call_exit(struct warp *w, uint32_t lanes); /* they leave all their frames */
 void call_begin(struct warp *w);
 void call_end(struct warp *w); /* free what the warp holds */

@@ -77,7 +77,7 @@ static inline bool token_is(const struct token *t, const char *text) {
     MOD(HINT) MOD(FROM) MOD(SHAPE) MOD(MATRICES) MOD(TRANS)                                        \
     MOD(NOFTZ) MOD(BARRED) MOD(FROM_SHARED) MOD(COMPLETE) MOD(MULTICAST) MOD(GROUP) MOD(READ) MOD(NOINC)    \
     MOD(CC) MOD(SHIFTAMT) MOD(PRMT) MOD(LIMIT) \
-    MOD(MNK) MOD(ROW) MOD(COL)                                                                     \
+    MOD(MNK) MOD(ROW) MOD(COL) MOD(LAYOUT) MOD(DIM) MOD(TILE) MOD(RESTRICT) MOD(TENSORMAP)         \
     /* no words: the instruction has three types (d, a, b), or four (c too) */                     \
     MOD(TYPES3) MOD(TYPES4)
 

@@ -49,6 +49,21 @@ static const struct {
     {PTX_OP_BULK_MULTICAST_HINT, 90},
     {PTX_OP_BULK_SHARE, 90},
     {PTX_OP_BULK_STORE, 90},
+    {PTX_OP_BULK_REDUCE, 90},
+    {PTX_OP_BULK_REDUCE_SHARE, 90},
+    {PTX_OP_TENSOR_LOAD, 90},
+    {PTX_OP_TENSOR_LOAD_HINT, 90},
+    {PTX_OP_TENSOR_MULTICAST, 90},
+    {PTX_OP_TENSOR_MULTICAST_HINT, 90},
+    {PTX_OP_TENSOR_STORE, 90},
+    {PTX_OP_TENSOR_REDUCE, 90},
+    {PTX_OP_TENSOR_PREFETCH, 90},
+    {PTX_OP_PREFETCH_TENSORMAP, 90},
+    {PTX_OP_FENCE_PROXY_RESTRICT, 90},
+    {PTX_OP_FENCE_PROXY_TENSORMAP, 90},
+    {PTX_OP_CVT_F8_F32, 89},
+    {PTX_OP_CVT_F8_F16, 89},
+    {PTX_OP_CVT_F16_F8, 89},
     {PTX_OP_BULK_COMMIT, 90},
     {PTX_OP_BULK_WAIT, 90},
     {PTX_OP_BULK_PREFETCH, 90},
@@ -96,6 +111,13 @@ static bool is_access(enum ptx_op op) {
     return op == PTX_OP_LD || op == PTX_OP_ST || op == PTX_OP_LD_HINT || op == PTX_OP_ST_HINT;
 }
 
+/* Loads and stores of wmma; its multiplications and those of mma: tensor_form.c. */
+static bool is_late_fragment(const struct ptx_insn *in) {
+    bool load = in->op == PTX_OP_WMMA_LOAD_A || in->op == PTX_OP_WMMA_LOAD_B ||
+                in->op == PTX_OP_WMMA_LOAD_C || in->op == PTX_OP_WMMA_STORE;
+    return load && (in->type == PTX_BF16 || in->type == PTX_TF32 || in->type == PTX_F64);
+}
+
 unsigned ptx_insn_sm(const struct ptx_insn *in) {
     unsigned sm = ptx_op_sm(in->op);
     unsigned bytes = in->mods.vec * ptx_type_bits(in->type) / 8;
@@ -109,5 +131,5 @@ unsigned ptx_insn_sm(const struct ptx_insn *in) {
         sm = 100;
     if (is_access(in->op) && (in->mods.vec > 4 || bytes > 16))
         sm = 100;
-    return nan && sm < 80 ? 80 : sm;
+    return (nan || is_late_fragment(in)) && sm < 80 ? 80 : sm;
 }

@@ -247,6 +247,32 @@ static status_t second_address(uint32_t *row, struct xinsn *x, struct lowering *
     return OK;
 }
 
+/*
+ * A tensor map's generic address, without its displacement, as row c, and its coordinates as
+ * x->list; the slot is for the tensor's memory.
+ */
+static status_t tensor_operand(struct xinsn *x, struct lowering *lo, const struct ptx_insn *in,
+                               unsigned g) {
+    status_t st = OK;
+    const struct ptx_operand *map = &in->opnd[in->first[g]];
+    struct ptx_operand bare = *map;
+    bare.offset = 0;
+    x->slot = (uint32_t)lo->p->slot_count++;
+    x->list = lo->list_next;
+    x->vec = in->mods.dim;
+    for (unsigned i = in->first[g] + 1; i < in->first[g + 1]; i++)
+        TRY(source_row(lo->list_next++, lo, &in->opnd[i]));
+    if (map->reg != PTX_NOREG) {
+        x->c = lo->map.row[map->reg];
+    } else {
+        uint64_t at;
+        TRY(var_address(&at, lo, &bare));
+        TRY(const_row(&x->c, lo, true, at + (map->var->space == SPACE_PARAM ? WINDOW_PARAM : 0)));
+    }
+done:
+    return st;
+}
+
 static uint32_t pred_number(const struct lowering *lo, const struct ptx_operand *o) {
     return o->kind == OPND_PRED || o->kind == OPND_REG ? lo->pred[o->reg] : (uint32_t)PRED_TRUE + 1;
 }
@@ -263,10 +289,10 @@ done:
     return st;
 }
 
-/* Rows of one matrix of mma or wgmma; x->list begins with the first and goes on to the last. */
+/* Rows of one matrix of mma, wmma or wgmma; x->list begins with the first and goes on to the last. */
 static status_t fragment_operand(struct xinsn *x, struct lowering *lo, const struct ptx_insn *in,
                                  unsigned g) {
-    const uint32_t *first = g ? x->list : lo->list_next;
+    const uint32_t *first = x->list ? x->list : lo->list_next;
     status_t st = vector_operand(x, lo, in, g);
     x->list = first;
     return st;
@@ -279,19 +305,21 @@ static status_t tensor_operation(struct xinsn *x, const struct lowering *lo,
     struct tensor_model model;
     const char *reason;
     _Static_assert(sizeof model <= sizeof x->imm, "imm holds the model");
-    if (in->op != PTX_OP_MMA && !tensor_is_wgmma(in->op))
+    if (in->op != PTX_OP_MMA && !tensor_is_wgmma(in->op) && !tensor_is_wmma(in->op))
         return OK;
     if (!tensor_form_on(&model, &reason, in, m->target, lo->env->arch))
         return FAIL(ERR_UNSUPPORTED, "%s:%u: '%s' with these types for %s on sm_%u: %s", m->label,
                     in->line, ptx_opcodes[in->op].name, m->target, lo->env->arch, reason);
-    memcpy(&x->imm, &model, sizeof model);
+    if (in->op == PTX_OP_MMA || in->op == PTX_OP_WMMA || in->op == PTX_OP_WMMA_F16 ||
+        tensor_is_wgmma(in->op))
+        memcpy(&x->imm, &model, sizeof model);
     return OK;
 }
 
 /* They wait for the whole warp. */
 static bool needs_warp(enum ptx_op op) {
     return op == PTX_OP_LDMATRIX || op == PTX_OP_STMATRIX || op == PTX_OP_MOVMATRIX ||
-           op == PTX_OP_MMA || tensor_is_wgmma(op) || op == PTX_OP_WGMMA_FENCE ||
+           op == PTX_OP_MMA || tensor_is_wmma(op) || tensor_is_wgmma(op) || op == PTX_OP_WGMMA_FENCE ||
            op == PTX_OP_WGMMA_COMMIT || op == PTX_OP_WGMMA_WAIT;
 }
 
@@ -330,6 +358,7 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
         case 'G':
         case 'H':
         case 'R': TRY(fragment_operand(x, lo, in, g)); break;
+        case 'X': TRY(tensor_operand(x, lo, in, g)); break;
         case 'S': /* registers, or a descriptor as source a */
             if (count > 1)
                 TRY(fragment_operand(x, lo, in, g));
@@ -356,7 +385,7 @@ static status_t operands(struct xinsn *x, struct lowering *lo, const struct ptx_
         case 'n':
         case 'N':
             TRY(second_address(&x->b, x, lo, o, X_SOURCE64));
-            sources = 2;
+            sources = in->mods.dim ? 3 : 2; /* row c is a tensor map's address */
             break;
         case 'o':
             TRY(second_address(&x->e, x, lo, o, X_OBJECT64));
@@ -435,6 +464,8 @@ static status_t lower_insn(struct xinsn *x, struct lowering *lo, const struct pt
     TRY(operands(x, lo, in));
     if (needs_rows(in->op))
         x->imm = scratch_rows(lo);
+    if (in->op == PTX_OP_MMA || in->op == PTX_OP_WMMA || in->op == PTX_OP_WMMA_F16)
+        x->d = scratch_rows(lo);
     if (needs_warp(in->op))
         TRY(const_row(&x->e, lo, false, 0xffffffffu)); /* they wait for the whole warp */
     TRY(tensor_operation(x, lo, in));

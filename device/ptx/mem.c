@@ -114,8 +114,12 @@ static void out_of_bounds(struct warp *w, const struct xinsn *x, unsigned lane, 
 
 bool mem_locate(struct place *out, struct warp *w, const struct xinsn *x, unsigned lane,
                 uint64_t bytes, bool write) {
-    uint64_t address = lane_address(w, x, lane);
-    enum ptx_space space = (enum ptx_space)x->space;
+    return mem_locate_at(out, w, x, lane, (enum ptx_space)x->space, lane_address(w, x, lane), bytes,
+                         write);
+}
+
+bool mem_locate_at(struct place *out, struct warp *w, const struct xinsn *x, unsigned lane,
+                   enum ptx_space space, uint64_t address, uint64_t bytes, bool write) {
     const char *verb = write ? "writes" : "reads";
     if (space == SPACE_GENERIC)
         space = generic_space(&address);
@@ -250,11 +254,25 @@ bool mem_store_lanes(struct warp *w, const struct xinsn *x, uint32_t lanes) {
     return true;
 }
 
+bool mem_copy_at(struct warp *w, const struct xinsn *x, unsigned lane, enum ptx_space space,
+                 uint64_t address, unsigned bytes, uint8_t *data, bool write) {
+    struct place at;
+    if (!mem_locate_at(&at, w, x, lane, space, address, bytes, write))
+        return false;
+    if (w->launch->shadow && at.region->written &&
+        !shadow_access(w, x, lane, at.region, at.at, bytes, write ? ACCESS_WRITE : ACCESS_READ,
+                       write ? data : NULL))
+        return false;
+    if (mem_is_heap(w, at.region))
+        *(write ? &w->launch->run->bytes_written : &w->launch->run->bytes_read) += bytes;
+    memcpy(write ? at.region->host + at.at : data, write ? data : at.region->host + at.at, bytes);
+    return true;
+}
+
 /* ---- rows of 16 bytes: cp.async, ldmatrix, stmatrix ------------------------------------------ */
 
 static bool row_access(struct warp *w, const struct xinsn *x, unsigned lane, unsigned bytes,
                        uint8_t *row, bool write) {
-    struct place at;
     if (bytes & (bytes - 1)) { /* cp.async with an odd source size */
         struct xinsn next = *x;
         for (; bytes; bytes--, row++, next.imm++)
@@ -262,16 +280,8 @@ static bool row_access(struct warp *w, const struct xinsn *x, unsigned lane, uns
                 return false;
         return true;
     }
-    if (!mem_locate(&at, w, x, lane, bytes, write))
-        return false;
-    if (w->launch->shadow && at.region->written &&
-        !shadow_access(w, x, lane, at.region, at.at, bytes, write ? ACCESS_WRITE : ACCESS_READ,
-                       write ? row : NULL))
-        return false;
-    if (mem_is_heap(w, at.region))
-        *(write ? &w->launch->run->bytes_written : &w->launch->run->bytes_read) += bytes;
-    memcpy(write ? at.region->host + at.at : row, write ? row : at.region->host + at.at, bytes);
-    return true;
+    return mem_copy_at(w, x, lane, (enum ptx_space)x->space, lane_address(w, x, lane), bytes, row,
+                       write);
 }
 
 bool mem_copy_bulk(struct warp *w, const struct xinsn *x, const struct xinsn *source, unsigned lane,

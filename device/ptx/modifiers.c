@@ -118,6 +118,13 @@ static const struct word {
     {".multicast::cluster", MOD_MULTICAST, 1},
     {".bulk_group", MOD_GROUP, 1},      {".read", MOD_READ, 1},
     {".row", MOD_ROW, 1},               {".col", MOD_COL, 1},
+    {".row", MOD_LAYOUT, 1},            {".col", MOD_LAYOUT, 2},
+    {".1d", MOD_DIM, 1},                {".2d", MOD_DIM, 2},
+    {".3d", MOD_DIM, 3},                {".4d", MOD_DIM, 4},
+    {".5d", MOD_DIM, 5},                {".tile", MOD_TILE, 1},
+    {".tensormap", MOD_TENSORMAP, 1},
+    {".sync_restrict::shared::cta", MOD_RESTRICT, 1},
+    {".sync_restrict::shared::cluster", MOD_RESTRICT, 1},
     /* Caching never changes a value in the emulator's memory, which is one coherent array. */
     {".ca", MOD_CACHE, 1},              {".cg", MOD_CACHE, 1},
     {".cs", MOD_CACHE, 1},              {".lu", MOD_CACHE, 1},
@@ -203,13 +210,16 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_HINT: mods->hint = true; break;
     case MOD_MULTICAST: mods->multicast = true; break;
     case MOD_BAR: case MOD_BARRED: mods->bar = (enum ptx_bar)value; break;
+    case MOD_LAYOUT: mods->layout = (uint8_t)((mods->layout << 2 | value) & 15); break;
+    case MOD_DIM: mods->dim = (uint8_t)value; break;
     case MOD_NAN: mods->nan = true; break;
     case MOD_TO: mods->to = true; break;
     case MOD_VOLATILE: mods->volatile_ = true; break;
     case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE:
     case MOD_CTA: case MOD_FROM: case MOD_SHAPE: case MOD_NOFTZ: case MOD_FROM_SHARED:
     case MOD_SHIFTAMT: case MOD_COMPLETE: case MOD_GROUP: case MOD_READ: case MOD_MNK: case MOD_ROW: case MOD_COL:
-    case MOD_TYPES3: case MOD_TYPES4: case MOD_KINDS:
+    case MOD_TILE: case MOD_RESTRICT: case MOD_TENSORMAP: case MOD_TYPES3: case MOD_TYPES4:
+    case MOD_KINDS:
         break; /* no effect on what the emulator computes */
     }
 }

@@ -86,8 +86,9 @@ static struct fit fit_row(enum ptx_op op, const struct words *w, size_t used) {
             *types[type_count++] = t;
             continue;
         }
-        /* Cache and memory-order words may come several times (.L1::x.L2::y). */
-        uint64_t again = seen & ~(UINT64_C(1) << MOD_CACHE | UINT64_C(1) << MOD_ORDER);
+        /* Cache and memory-order words may come several times (.L1::x.L2::y), layouts of wmma too. */
+        uint64_t again = seen & ~(UINT64_C(1) << MOD_CACHE | UINT64_C(1) << MOD_ORDER |
+                                  UINT64_C(1) << MOD_LAYOUT);
         uint64_t kind = ptx_mod_apply(&fit.insn.mods, word, row->allow & ~again);
         if (!kind) {
             fit.problem = ptx_mod_known(word) ? "modifier not allowed here" : "unknown modifier";
@@ -102,6 +103,29 @@ static struct fit fit_row(enum ptx_op op, const struct words *w, size_t used) {
     else if (row->require & ~seen)
         fit.problem = "a modifier is missing";
     return fit;
+}
+
+/* Opcodes that exist and that no row has, and why. */
+static const char *absent_reason(const struct token *opcode) {
+    static const struct {
+        const char *name, *reason;
+    } absent[] = {
+        {"tcgen05", "tensor memory and the tensor cores of sm_100 are not modelled"},
+        {"tensormap", "tensor maps are made by the host and are not changed by a kernel"},
+        {"multimem", "there is one device, and no multicast memory"},
+        {"tex", "there are no textures"},
+        {"tld4", "there are no textures"},
+        {"txq", "there are no textures"},
+        {"suld", "there are no surfaces"},
+        {"sust", "there are no surfaces"},
+        {"sured", "there are no surfaces"},
+        {"suq", "there are no surfaces"},
+        {"clusterlaunchcontrol", "clusters of sm_100 that take over others are not modelled"},
+    };
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (token_is(opcode, absent[i].name))
+            return absent[i].reason;
+    return NULL;
 }
 
 static status_t choose_row(struct ptx_insn *out, struct parser *p, const struct words *w) {
@@ -120,6 +144,11 @@ static status_t choose_row(struct ptx_insn *out, struct parser *p, const struct 
             best = fit;
         known = true;
     }
+    const char *reason = known ? NULL : absent_reason(&w->opcode);
+    if (reason)
+        return front_fail(ERR_UNSUPPORTED, &p->lexer, &w->opcode,
+                          "'%.*s' is not in the emulator: %s", (int)w->opcode.len, w->opcode.text,
+                          reason);
     if (!known)
         return front_fail(ERR_UNSUPPORTED, &p->lexer, &w->opcode, "unknown instruction '%.*s'",
                           (int)(w->opcode.len < 40 ? w->opcode.len : 40), w->opcode.text);

@@ -454,7 +454,41 @@ done:
     return st;
 }
 
-/* The registers of one matrix of mma or wgmma. */
+/*
+ * [address, {c0, c1, ..}]: a tensor map and as many coordinates as the instruction has dimensions.
+ * The map is in global, const or parameter memory; a register holds its generic address.
+ */
+static status_t parse_tensor(struct operands *o, struct parser *p, const struct ptx_insn *insn) {
+    status_t st = OK;
+    struct ptx_operand map = {.kind = OPND_MEM, .type = PTX_NOTYPE, .reg = PTX_NOREG};
+    struct symbol *symbol = NULL;
+    TRY(parse_expect(p, "["));
+    struct token at = p->token;
+    if (at.kind == TOK_WORD)
+        TRY(parse_find(&symbol, p, &at));
+    if (symbol && symbol->kind == SYM_VAR)
+        TRY(parse_variable_use(&map.var, p, symbol));
+    else if (symbol && symbol->kind == SYM_REG && ptx_type_bits(symbol->type) == 64)
+        map.reg = symbol->reg;
+    else
+        return wrong_operand(p, &at, "the address of a tensor map");
+    if (map.var && ((map.var->space != SPACE_PARAM && map.var->space != SPACE_CONST &&
+                     map.var->space != SPACE_GLOBAL) ||
+                    map.var->frame))
+        return front_fail(ERR_SYNTAX, &p->lexer, &at, "variable of another state space");
+    TRY(parse_advance(p));
+    TRY(parse_offset(&map.offset, p));
+    TRY(parse_push(o, p, &map));
+    TRY(parse_expect(p, ","));
+    if (!parse_at(p, "{"))
+        return wrong_operand(p, &p->token, "'{'");
+    TRY(parse_vector(o, p, PTX_S32, insn->mods.dim, false, WIDTH_EQUAL));
+    TRY(parse_expect(p, "]"));
+done:
+    return st;
+}
+
+/* The registers of one matrix of mma, wmma or wgmma. */
 static status_t parse_fragment(struct operands *o, struct parser *p, const struct ptx_insn *insn,
                                char letter) {
     const char *problem = tensor_form_problem(insn);
@@ -462,8 +496,11 @@ static status_t parse_fragment(struct operands *o, struct parser *p, const struc
         return front_fail(ERR_UNSUPPORTED, &p->lexer, &p->token, "%s: %s",
                           ptx_opcodes[insn->op].name, problem);
     struct tensor_regs regs = tensor_form_regs(insn);
-    enum ptx_type t = insn->type2 == PTX_F64 ? PTX_F64 : PTX_B32;
-    unsigned count = letter == 'F' || letter == 'S' ? regs.a : letter == 'G' ? regs.b : regs.d;
+    enum ptx_type t = insn->type == PTX_F64 ? PTX_F64 : PTX_B32;
+    unsigned count = letter == 'F' || letter == 'S' ? regs.a
+                     : letter == 'G'                ? regs.b
+                     : letter == 'H'                ? regs.c
+                                                    : regs.d;
     return parse_vector(o, p, t, count, letter == 'E' || letter == 'R', WIDTH_EQUAL);
 }
 
@@ -557,11 +594,13 @@ static status_t parse_group(struct operands *o, struct parser *p, struct ptx_ins
     case 'R':
         return parse_fragment(o, p, insn, letter);
     case 'Q':
-        if (p->token.kind == TOK_INT)
+        if (p->token.kind == TOK_INT || parse_at(p, "-"))
             TRY(parse_number(&opnd, p, 'g'));
         else
             TRY(parse_predicate(&opnd, p, true));
         break;
+    case 'X':
+        return parse_tensor(o, p, insn);
     case 'w':
         return parse_registers(o, p, insn->mods.vec, true);
     case 'W':

@@ -30,7 +30,8 @@
     TYPE(F16, "f16", 16) TYPE(F16X2, "f16x2", 32) TYPE(BF16, "bf16", 16)                           \
     TYPE(BF16X2, "bf16x2", 32) TYPE(F32, "f32", 32) TYPE(F64, "f64", 64)        \
     TYPE(TF32, "tf32", 32) TYPE(E4M3, "e4m3", 8) TYPE(E5M2, "e5m2", 8) TYPE(U16X2, "u16x2", 32) \
-    TYPE(S16X2, "s16x2", 32) TYPE(F32X2, "f32x2", 64)
+    TYPE(S16X2, "s16x2", 32) TYPE(F32X2, "f32x2", 64)                                             \
+    TYPE(E4M3X2, "e4m3x2", 16) TYPE(E5M2X2, "e5m2x2", 16)
 
 enum ptx_type {
 #define TYPE(id, name, bits) PTX_##id,
@@ -87,6 +88,8 @@ struct ptx_mods {
     bool noinc, hint, multicast, cc, wrap, abs;
     uint8_t vec; /* 1, 2, 4, 8: elements of ld/st; matrices */
     uint16_t m, n, k; /* .m16n8k16 */
+    uint8_t layout;   /* wmma: 2 bits for each of .row (1) and .col (2), the last one lowest */
+    uint8_t dim;      /* .1d to .5d: of a tensor copy */
 };
 
 /* ---- opcodes ----------------------------------------------------------------------------------- */

@@ -96,6 +96,22 @@ DECLARE_BIND(cvt_pair) {
     return in->type == PTX_F16X2 ? USE(x, cvt_f16x2_f32) : USE(x, cvt_bf16x2_f32);
 }
 
+ALWAYS const struct xinsn *cvt_eights(struct warp *w, const struct xinsn *x, bool masked) {
+    enum ptx_op op = x->insn->op;
+    FOR_LANES(i, MASK_OF(w, x, masked)) {
+        uint32_t a = row32(w, x->a)[i];
+        row32(w, x->d)[i] = op == PTX_OP_CVT_F16_F8   ? cvt_from_eight(a, x->insn)
+                            : op == PTX_OP_CVT_F8_F16 ? cvt_to_eight(a >> 16, a & 0xffff, x->insn)
+                                                      : cvt_to_eight(a, row32(w, x->b)[i], x->insn);
+    }
+    return x + 1;
+}
+VARIANTS(cvt_eights, )
+DECLARE_BIND(cvt_eight) {
+    (void)in;
+    return USE(x, cvt_eights);
+}
+
 static bool bind_half(struct xinsn *x, const struct ptx_insn *in) {
     const struct ptx_mods *m = &in->mods;
     if (m->ftz || m->sat || m->relu || m->satfinite || (x->dbits > 32) || (x->abits > 32))

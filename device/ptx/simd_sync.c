@@ -231,6 +231,39 @@ DECLARE_BIND(bulk) {
            USE(x, bulk);
 }
 
+ALWAYS const struct xinsn *bulk_reduce(struct warp *w, const struct xinsn *x, bool masked) {
+    FOR_LANES(lane, MASK_OF(w, x, masked))
+    if (!bulk_reduce_lane(w, x, lane))
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    return x + 1;
+}
+VARIANTS(bulk_reduce, )
+DECLARE_BIND(bulk_reduce) {
+    enum ptx_space space = in->mods.space;
+    if (!bulk_reduces(in->type, in->mods.atom))
+        return false;
+    if (in->op == PTX_OP_BULK_REDUCE)
+        return space == SPACE_GLOBAL && in->mods.hint == (in->group_count > 3) &&
+               USE(x, bulk_reduce);
+    return space == SPACE_CLUSTER && USE(x, bulk_reduce);
+}
+
+ALWAYS const struct xinsn *tensor_copy(struct warp *w, const struct xinsn *x, bool masked) {
+    FOR_LANES(lane, MASK_OF(w, x, masked))
+    if (!tensor_copy_lane(w, x, lane))
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    return x + 1;
+}
+VARIANTS(tensor_copy, )
+DECLARE_BIND(tensor_copy) {
+    enum ptx_space space = in->mods.space;
+    if (in->op == PTX_OP_TENSOR_STORE || in->op == PTX_OP_TENSOR_REDUCE)
+        return space == SPACE_GLOBAL && in->mods.hint == (in->group_count > 2) &&
+               USE(x, tensor_copy);
+    return (space == SPACE_CLUSTER || (space == SPACE_SHARED && !in->mods.multicast)) &&
+           USE(x, tensor_copy);
+}
+
 ALWAYS const struct xinsn *async_store(struct warp *w, const struct xinsn *x, bool masked,
                                        bool modify) {
     uint32_t m = MASK_OF(w, x, masked);

@@ -15,8 +15,9 @@
  * That needs E >= LEAST (in f16 the floor, which is greater), so that scale, terms that count, and the result are normal numbers, and
  * products below 2^128: powers whose product is at most MOST.  A product that underflows is
  * below 2^-126, is rounded to less than 2^-125, and so still less than one unit, 2^(LEAST - F).
- * Where an output is not known to be so, where NaN or infinity take part, and for formats of 8 bits,
- * tensor_dot() computes it.
+ * Where an output is not known to be so, and where NaN or infinity take part, tensor_dot() computes
+ * it.  Formats of 8 bits: up to 32 products of significands below 2, each below 3.6 * 2^F, fit two
+ * 32-bit integers; on a core that has no 8-bit operands they are products of f16 (see tensor.h).
  */
 #include <math.h>
 
@@ -26,7 +27,7 @@
 #include "device/ptx/tensor_form.h"
 
 #define GROUP 8 /* columns side by side */
-#define MAX_K 16
+#define MAX_K 32
 #define LEAST (-76)
 #define MOST 0x1p120
 
@@ -74,6 +75,19 @@ struct range {
 /* The number, and in *power 2^e, or 0 for zero; an exponent field above `top` is special. */
 ALWAYS uint32_t widen(uint32_t *power, const uint8_t *at, unsigned i, enum tensor_type type) {
     uint32_t bits, field;
+    if (type == TENSOR_E4M3) { /* as f16 bits: 2^-8 of it, and NaN a number */
+        uint32_t size = at[i] & 0x7fu;
+        float f = half_as_f32(f16_to_f32(size << 7)) * 0x1p8f;
+        field = (size >> 3 ? size >> 3 : 1) + 127 - 7;
+        *power = size == 0x7f ? 0x7f800000u : size ? field << 23 : 0;
+        return half_f32_bits(f) | (uint32_t)(at[i] & 0x80) << 24;
+    }
+    if (type == TENSOR_E5M2) {
+        bits = f16_to_f32((uint32_t)at[i] << 8);
+        field = (at[i] & 0x7cu ? (at[i] & 0x7cu) >> 2 : 1) + 127 - 15;
+        *power = (at[i] & 0x7cu) == 0x7c ? 0x7f800000u : at[i] & 0x7fu ? field << 23 : 0;
+        return bits;
+    }
     if (type == TENSOR_TF32) {
         bits = ((const u32a *)at)[i] & ~0x1fffu;
     } else {
@@ -88,19 +102,32 @@ ALWAYS uint32_t widen(uint32_t *power, const uint8_t *at, unsigned i, enum tenso
     return bits;
 }
 
-ALWAYS struct range decode(float *value, float *power, const uint8_t *at, unsigned k,
-                           enum tensor_type type) {
+/*
+ * through_f16: in the order in which a core without 8-bit operands takes them (see tensor.h), with
+ * the exponents that f16 has: e4m3's subnormals are normal there, e5m2's are not.
+ */
+ALWAYS struct range decode_ordered(float *value, float *power, const uint8_t *at, unsigned k,
+                                   enum tensor_type type, bool through_f16) {
     uint32_t most = 0, least = UINT32_MAX;
-    for (unsigned i = 0; i < k; i++) {
+    for (unsigned n = 0; n < k; n++) {
+        unsigned half = k / 2, in_half = n % half;
+        unsigned i = through_f16 ? in_half / 2 * 4 + in_half % 2 + n / half * 2 : n;
         uint32_t p, v = widen(&p, at, i, type);
-        value[i] = half_as_f32(v);
-        power[i] = half_as_f32(p);
+        if (through_f16 && type == TENSOR_E4M3)
+            p = p < 0x7f800000u ? v & 0x7f800000u : p;
+        value[n] = half_as_f32(v);
+        power[n] = half_as_f32(p);
         most = p > most ? p : most;
         least = p - 1 < least ? p - 1 : least; /* zero becomes the greatest */
     }
     return (struct range){.most = half_as_f32(most),
                           .least = least == UINT32_MAX ? 1 : half_as_f32(least + 1),
                           .special = most >= 0x7f800000u};
+}
+
+ALWAYS struct range decode(float *value, float *power, const uint8_t *at, unsigned k,
+                           enum tensor_type type) {
+    return decode_ordered(value, power, at, k, type, false);
 }
 
 struct row {
@@ -137,9 +164,9 @@ struct terms {
     bool deep; /* products may underflow to zero */
 };
 
-/* value * unit cut to 24 bits, where every result is normal or zero. */
-ALWAYS f4 cut(d4 value) {
-    l4 bits = (l4)value & ~(((uint64_t)1 << 29) - 1);
+/* A value cut to 24 bits (e8m13: 14), where every result is normal or zero. */
+ALWAYS f4 cut(d4 value, bool e8m13) {
+    l4 bits = (l4)value & ~(((uint64_t)1 << (e8m13 ? 39 : 29)) - 1);
     return __builtin_convertvector((d4)bits, f4);
 }
 
@@ -159,17 +186,20 @@ ALWAYS f4 round_f16(d4 value) {
     return __builtin_convertvector((d4)((over & infinity) | (~over & (l4)r)), f4);
 }
 
-ALWAYS f4 finish(i4 s0, i4 s1, f4 unit, bool f16) {
+enum end { END_F32, END_F16, END_E8M13 };
+
+ALWAYS f4 finish(i4 s0, i4 s1, f4 unit, enum end end) {
     d4 sum = __builtin_convertvector(s0, d4) + __builtin_convertvector(s1, d4);
     d4 value = sum * __builtin_convertvector(unit, d4);
-    if (f16)
+    if (end == END_F16)
         return round_f16(value);
-    return cut(value);
+    return cut(value, end == END_E8M13);
 }
 
 ALWAYS void one_block(struct terms *t, const float *av, const float *ap, const f8 *bv, const f8 *bp,
-                      unsigned count, const struct tensor_model *m, bool f16) {
-    f8 product[16];
+                      unsigned count, const struct tensor_model *m, enum end end) {
+    bool f16 = end == END_F16;
+    f8 product[MAX_K];
     u8 c = (u8)t->c, size = c & 0x7fffffffu, field = c & 0x7f800000u;
     t->bad |= (u8)(field == 0x7f800000u);
     if (f16) {
@@ -202,15 +232,15 @@ ALWAYS void one_block(struct terms *t, const float *av, const float *ap, const f
         memcpy(&s0, (const char *)&sum[0] + 16 * h, 16);
         memcpy(&s1, (const char *)&sum[1] + 16 * h, 16);
         memcpy(&u, (const char *)&unit + 16 * h, 16);
-        half[h] = finish(s0, s1, u, f16);
+        half[h] = finish(s0, s1, u, end);
     }
     memcpy(&t->c, half, sizeof t->c);
 }
 
 ALWAYS void chain(struct terms *t, const struct row *a, const struct group *b, unsigned k,
-                  unsigned block, const struct tensor_model *m, bool f16) {
+                  unsigned block, const struct tensor_model *m, enum end end) {
     for (unsigned i = 0; i < k; i += block)
-        one_block(t, a->value + i, a->power + i, b->value + i, b->power + i, block, m, f16);
+        one_block(t, a->value + i, a->power + i, b->value + i, b->power + i, block, m, end);
 }
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
@@ -325,13 +355,13 @@ ALWAYS void float_columns(struct warp *w, const struct xinsn *x, const struct fa
                 ((f32a *)&t.c)[n] = half_as_f32(f16 ? f16_to_f32(c[n]) : c[n]);
             t.deep = (double)rows[i].range.least * g.range.least < 0x1p-126;
             if (model->block >= 16 && k == 16)
-                chain(&t, &rows[i], &g, 16, 16, model, f16);
+                chain(&t, &rows[i], &g, 16, 16, model, f16 ? END_F16 : END_F32);
             else if (model->block >= 8 && k == 16)
-                chain(&t, &rows[i], &g, 16, 8, model, f16);
+                chain(&t, &rows[i], &g, 16, 8, model, f16 ? END_F16 : END_F32);
             else if (model->block >= 8 && k == 8)
-                chain(&t, &rows[i], &g, 8, 8, model, f16);
+                chain(&t, &rows[i], &g, 8, 8, model, f16 ? END_F16 : END_F32);
             else
-                chain(&t, &rows[i], &g, k, 4, model, f16);
+                chain(&t, &rows[i], &g, k, 4, model, f16 ? END_F16 : END_F32);
         }
         if (!fast || any8(t.bad) || (w->launch->shadow && is_remarkable(&t.c)))
             exactly(c, w, x, model, f->a[i], f->b + 8 * j);
@@ -362,16 +392,125 @@ FLOATS(bf16_k8, TENSOR_BF16, 8, false)
 FLOATS(tf32_k8, TENSOR_TF32, 8, false)
 FLOATS(tf32_k4, TENSOR_TF32, 4, false)
 
-static void bytes(struct warp *w, const struct xinsn *x, const struct factors *f,
-                  const struct accumulators *acc, const struct tensor_model *model) {
-    bool f16 = x->insn->type == PTX_F16;
-    for (unsigned j = 0; j < x->insn->mods.n / 8u; j++)
-        for (unsigned i = 0; i < 16; i++) {
-            uint32_t c[GROUP];
-            load_c(c, w, acc, i, j, f16);
-            exactly(c, w, x, model, f->a[i], f->b + 8 * j);
-            store_d(w, acc, c, i, j, f16);
+/* ---- 8-bit floats ---------------------------------------------------------------------------- */
+
+/* Which way a core takes 8-bit operands; blocks are of 8, 16 or 32 products. */
+struct eight {
+    bool through_f16;
+    unsigned block;
+    enum end end;
+};
+
+static struct range decode_eight(float *value, float *power, const uint8_t *at, unsigned k,
+                                 enum tensor_type type, bool through_f16) {
+    bool wide = k == 32, e4m3 = type == TENSOR_E4M3;
+#define ORDERED(k, type) \
+    (through_f16 ? decode_ordered(value, power, at, k, type, true) \
+                 : decode_ordered(value, power, at, k, type, false))
+    if (e4m3)
+        return wide ? ORDERED(32, TENSOR_E4M3) : ORDERED(16, TENSOR_E4M3);
+    return wide ? ORDERED(32, TENSOR_E5M2) : ORDERED(16, TENSOR_E5M2);
+#undef ORDERED
+}
+
+static void decode_eights(struct group *g, const uint8_t (*at)[ROW_BYTES], unsigned k,
+                          enum tensor_type type, bool through_f16) {
+    g->range = (struct range){.most = 0, .least = 1, .special = false};
+    for (unsigned j = 0; j < GROUP; j++) {
+        float value[MAX_K], power[MAX_K];
+        struct range r = decode_eight(value, power, at[j], k, type, through_f16);
+        for (unsigned i = 0; i < k; i++) {
+            ((f32a *)g->value)[i * GROUP + j] = value[i];
+            ((f32a *)g->power)[i * GROUP + j] = power[i];
         }
+        g->range.most = r.most > g->range.most ? r.most : g->range.most;
+        g->range.least = r.least < g->range.least ? r.least : g->range.least;
+        g->range.special |= r.special;
+    }
+}
+
+/* sum + c, rounded to nearest once: f16 sums are exact in binary64. */
+ALWAYS f8 add_c(f8 sum, f8 c, bool f16) {
+    if (!f16)
+        return sum + c;
+    f4 half[2];
+    for (int h = 0; h < 2; h++) {
+        f4 a, b;
+        memcpy(&a, (const char *)&sum + 16 * h, 16);
+        memcpy(&b, (const char *)&c + 16 * h, 16);
+        half[h] = round_f16(__builtin_convertvector(a, d4) + __builtin_convertvector(b, d4));
+    }
+    memcpy(&sum, half, sizeof sum);
+    return sum;
+}
+
+ALWAYS void eight_chain(struct terms *t, const struct row *a, const struct group *b, unsigned k,
+                        const struct eight *e, const struct tensor_model *model, enum end end) {
+    if (e->block == 32 && k == 32)
+        chain(t, a, b, 32, 32, model, end);
+    else if (e->block >= 16 && k == 32)
+        chain(t, a, b, 32, 16, model, end);
+    else if (e->block >= 16)
+        chain(t, a, b, 16, 16, model, end);
+    else
+        chain(t, a, b, 16, 8, model, end);
+}
+
+ALWAYS void eight_columns(struct warp *w, const struct xinsn *x, const struct factors *f,
+                          const struct accumulators *acc, const struct row rows[16],
+                          const struct group *g, unsigned j, const struct eight *e,
+                          const struct tensor_model *model, enum end end) {
+    bool f16 = end == END_F16;
+    for (unsigned i = 0; i < 16; i++) {
+        uint32_t c[GROUP] __attribute__((aligned(32)));
+        struct terms t = {.bad = {0}};
+        load_c(c, w, acc, i, j, f16);
+        bool fast = in_range(&rows[i].range, &g->range);
+        f8 addend = {0};
+        if (fast) {
+            for (int n = 0; n < GROUP; n++)
+                ((f32a *)&t.c)[n] = half_as_f32(f16 ? f16_to_f32(c[n]) : c[n]);
+            t.deep = (double)rows[i].range.least * g->range.least < 0x1p-126;
+            if (e->through_f16) {
+                addend = t.c;
+                t.c = (f8){0};
+            }
+            eight_chain(&t, &rows[i], g, x->insn->mods.k, e, model, end);
+            if (e->through_f16) /* NaN and infinity, also of c, go the other way below */
+                t.c = add_c(t.c, addend, f16);
+        }
+        if (!fast || any8(t.bad) || is_remarkable(&t.c))
+            exactly(c, w, x, model, f->a[i], f->b + 8 * j);
+        else
+            for (int n = 0; n < GROUP; n++) {
+                uint32_t bits = ((const u32a *)&t.c)[n];
+                c[n] = f16 ? f32_to_f16(bits) : bits;
+            }
+        store_d(w, acc, c, i, j, f16);
+    }
+}
+
+static void eights(struct warp *w, const struct xinsn *x, const struct factors *f,
+                   const struct accumulators *acc, const struct tensor_model *model) {
+    const struct ptx_insn *in = x->insn;
+    const struct eight e = {.through_f16 = model->through_f16,
+                            .block = model->through_f16 ? in->mods.k / 2u : model->block,
+                            .end = model->end == TENSOR_RNE_F16    ? END_F16
+                                   : model->end == TENSOR_RZ_E8M13 ? END_E8M13
+                                                                   : END_F32};
+    struct row rows[16];
+    struct group g;
+    for (unsigned i = 0; i < 16; i++)
+        rows[i].range = decode_eight(rows[i].value, rows[i].power, f->a[i], in->mods.k,
+                                     tensor_element_of(in->type2), e.through_f16);
+    for (unsigned j = 0; j < in->mods.n / 8u; j++) {
+        decode_eights(&g, f->b + 8 * j, in->mods.k, tensor_element_of(in->type3), e.through_f16);
+        switch (e.end) {
+        case END_F32: eight_columns(w, x, f, acc, rows, &g, j, &e, model, END_F32); break;
+        case END_F16: eight_columns(w, x, f, acc, rows, &g, j, &e, model, END_F16); break;
+        case END_E8M13: eight_columns(w, x, f, acc, rows, &g, j, &e, model, END_E8M13); break;
+        }
+    }
 }
 
 /* s8 and u8: exact sums, then cut to 32 bits or, with .satfinite, clamped. */
@@ -422,7 +561,7 @@ void ISA_NAME(tensor_multiply)(struct warp *w, const struct xinsn *x, struct fac
         integers(w, x, f, acc);
         break;
     default:
-        bytes(w, x, f, acc, &model);
+        eights(w, x, f, acc, &model);
     }
 }
 
@@ -462,7 +601,7 @@ ALWAYS double fma_gpu(double a, double b, double c) {
     return d;
 }
 
-static void doubles(struct warp *w, const struct xinsn *x, const uint32_t *list) {
+void ISA_NAME(tensor_doubles)(struct warp *w, const struct xinsn *x, const uint32_t *list) {
     unsigned rows = x->insn->mods.m / 8, steps = x->insn->mods.k / 4;
     const uint32_t *d = list, *a = d + 2 * rows, *b = a + rows * steps, *c = b + steps;
     double result[4][LANES];
@@ -479,6 +618,19 @@ static void doubles(struct warp *w, const struct xinsn *x, const uint32_t *list)
         memcpy(row64(w, d[r]), result[r], sizeof result[r]);
 }
 
+bool ISA_NAME(tensor_crossed)(uint32_t out[SCRATCH_ROWS], struct warp *w, const struct xinsn *x,
+                              const uint32_t *c, const uint32_t *d, unsigned count) {
+    bool crossed = false;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned k = 0; k < count; k++)
+            crossed |= i != k && c[i] == d[k];
+    for (unsigned i = 0; crossed && i < count; i++) {
+        out[i] = x->d + i * ROW32;
+        memcpy(w->file + out[i], w->file + c[i], ROW32);
+    }
+    return crossed;
+}
+
 /* ---- mma ------------------------------------------------------------------------------------- */
 
 ALWAYS const struct xinsn *mma(struct warp *w, const struct xinsn *x, bool masked) {
@@ -488,7 +640,7 @@ ALWAYS const struct xinsn *mma(struct warp *w, const struct xinsn *x, bool maske
     for (int g = 0; g < 4; g++)
         list[g] = x->list + (in->first[g] - in->first[0]);
     if (in->type == PTX_F64) {
-        doubles(w, x, list[0]);
+        ISA_NAME(tensor_doubles)(w, x, list[0]);
         return x + 1;
     }
     struct factors f;
@@ -497,6 +649,9 @@ ALWAYS const struct xinsn *mma(struct warp *w, const struct xinsn *x, bool maske
         memset(f.a + 8, 0, sizeof f.a / 2);
     ISA_NAME(tensor_gather)(f.a, w, list[1], in->first[2] - in->first[1], rows);
     ISA_NAME(tensor_gather)(f.b, w, list[2], in->first[3] - in->first[2], 1);
+    uint32_t copy[SCRATCH_ROWS];
+    if (ISA_NAME(tensor_crossed)(copy, w, x, list[3], list[0], in->first[1] - in->first[0]))
+        list[3] = copy;
     ISA_NAME(tensor_multiply)(w, x, &f, &(struct accumulators){.c = list[3], .d = list[0]});
     return x + 1;
 }

@@ -1,5 +1,5 @@
 /*
- * device/ptx/simd_tensor.h - shared by simd_tensor.c and simd_wgmma.c: the product of 16 rows by n
+ * device/ptx/simd_tensor.h - shared by simd_tensor.c, simd_wmma.c and simd_wgmma.c: the product of 16 rows by n
  * columns that one warp computes.
  */
 #ifndef DEVICE_PTX_SIMD_TENSOR_H
@@ -9,6 +9,7 @@
 #include "device/ptx/tensor.h"
 
 #define MAX_N 256
+#define SCRATCH_ROWS 8 /* of 32 bits, from row x->d on: lower.c */
 #define ROW_BYTES 32 /* of k, in every shape but those of f64 */
 
 /* a: rows; b: columns; bytes in increasing k. */
@@ -31,5 +32,14 @@ void ISA_NAME(tensor_multiply)(struct warp *w, const struct xinsn *x, struct fac
 /* The registers of a (8 rows by 16 bytes each; `rows` is 1 or 2 of them) or b (rows 1). */
 void ISA_NAME(tensor_gather)(uint8_t (*to)[ROW_BYTES], const struct warp *w, const uint32_t *list,
                              unsigned count, unsigned rows);
+
+/*
+ * Some d register is a c register of another place: c's rows are copied to scratch rows, whose
+ * numbers *out gets.
+ */
+bool ISA_NAME(tensor_crossed)(uint32_t out[SCRATCH_ROWS], struct warp *w, const struct xinsn *x,
+                              const uint32_t *c, const uint32_t *d, unsigned count);
+/* m8n8k4 and the other shapes of f64: registers of d, a, b, c. */
+void ISA_NAME(tensor_doubles)(struct warp *w, const struct xinsn *x, const uint32_t *list);
 
 #endif

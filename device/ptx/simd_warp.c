@@ -118,6 +118,64 @@ DECLARE_BIND(trap) {
     return USE(x, trap);
 }
 
+/* ---- alloca ---------------------------------------------------------------------------------- */
+
+ALWAYS const struct xinsn *stack_alloca(struct warp *w, const struct xinsn *x, bool masked) {
+    FOR_LANES(i, MASK_OF(w, x, masked)) {
+        uint64_t bytes = x->dbits == 64 ? row64(w, x->a)[i] : row32(w, x->a)[i], at = 0;
+        if (!call_alloca(&at, w, i, bytes, x->imm)) {
+            fault_record(w, x, i, FAULT_OUT_OF_BOUNDS, 0,
+                         "asks for %llu bytes of a stack that has not so many left",
+                         (unsigned long long)bytes);
+            return leave(w, LEAVE_FAULT, x, x + 1);
+        }
+        if (x->dbits == 64)
+            row64(w, x->d)[i] = at;
+        else
+            row32(w, x->d)[i] = (uint32_t)at;
+    }
+    return x + 1;
+}
+VARIANTS(stack_alloca, )
+DECLARE_BIND(alloca) {
+    x->imm = in->group_count > 2 ? in->opnd[in->first[2]].imm : 8;
+    x->dbits = (uint8_t)ptx_type_bits(in->type);
+    return x->imm >= 1 && x->imm <= 1024 && (x->imm & (x->imm - 1)) == 0 && USE(x, stack_alloca);
+}
+
+ALWAYS const struct xinsn *stack_top(struct warp *w, const struct xinsn *x, bool masked) {
+    FOR_LANES(i, MASK_OF(w, x, masked)) {
+        if (x->dbits == 64)
+            row64(w, x->d)[i] = w->alloca_top[i];
+        else
+            row32(w, x->d)[i] = w->alloca_top[i];
+    }
+    return x + 1;
+}
+VARIANTS(stack_top, )
+DECLARE_BIND(stacksave) {
+    x->dbits = (uint8_t)ptx_type_bits(in->type);
+    return USE(x, stack_top);
+}
+
+ALWAYS const struct xinsn *stack_back(struct warp *w, const struct xinsn *x, bool masked) {
+    FOR_LANES(i, MASK_OF(w, x, masked)) {
+        uint64_t at = x->dbits == 64 ? row64(w, x->a)[i] : row32(w, x->a)[i];
+        if (call_alloca_restore(w, i, at))
+            continue;
+        fault_record(w, x, i, FAULT_OUT_OF_BOUNDS, at,
+                     "of 0x%llx, which no stacksave of this function gave",
+                     (unsigned long long)at);
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    }
+    return x + 1;
+}
+VARIANTS(stack_back, )
+DECLARE_BIND(stackrestore) {
+    x->dbits = (uint8_t)ptx_type_bits(in->type);
+    return USE(x, stack_back);
+}
+
 ALWAYS const struct xinsn *yield(struct warp *w, const struct xinsn *x, bool masked) {
     if (!MASK_OF(w, x, masked))
         return x + 1;

@@ -45,6 +45,100 @@ unsigned tensor_element_bytes(enum ptx_type type) {
     return ptx_type_bits(type) / 8;
 }
 
+bool tensor_is_wmma(enum ptx_op op) {
+    return op == PTX_OP_WMMA_LOAD_A || op == PTX_OP_WMMA_LOAD_B || op == PTX_OP_WMMA_LOAD_C ||
+           op == PTX_OP_WMMA_STORE || op == PTX_OP_WMMA_F16 || op == PTX_OP_WMMA;
+}
+
+/* ---- shapes and types of wmma ---------------------------------------------------------------- */
+
+static bool wmma_multiplies(enum ptx_op op) {
+    return op == PTX_OP_WMMA_F16 || op == PTX_OP_WMMA;
+}
+
+/* The type of a and b; of a load or a store of c or d, which do not say it: one that fits them. */
+static enum ptx_type wmma_factor(const struct ptx_insn *in) {
+    switch (in->op) {
+    case PTX_OP_WMMA_F16:
+        return PTX_F16;
+    case PTX_OP_WMMA:
+        return in->type2;
+    case PTX_OP_WMMA_LOAD_A:
+    case PTX_OP_WMMA_LOAD_B:
+        return in->type;
+    default:
+        return in->type == PTX_S32                          ? PTX_S8
+               : in->type == PTX_F64                        ? PTX_F64
+               : in->type == PTX_F32 && in->mods.k == 8 ? PTX_TF32
+                                                            : PTX_F16;
+    }
+}
+
+static const char *wmma_problem(const struct ptx_insn *in) {
+    const struct ptx_mods *m = &in->mods;
+    unsigned bytes = tensor_element_bytes(wmma_factor(in));
+    bool square = m->m == 16 && m->n == 16;
+    bool shape = bytes == 8   ? m->m == 8 && m->n == 8 && m->k == 4
+                 : bytes == 4 ? square && m->k == 8
+                              : m->k == 16 && (square || (m->m == 8 && m->n == 32) ||
+                                               (m->m == 32 && m->n == 8));
+    if (!shape)
+        return "no such shape with these types";
+    if (wmma_multiplies(in->op) ? m->layout < 4 : m->layout > 3)
+        return wmma_multiplies(in->op) ? "the layouts of a and of b are needed"
+                                       : "one layout is needed";
+    if (in->op != PTX_OP_WMMA)
+        return NULL;
+    enum ptx_type d = bytes == 8 ? PTX_F64 : bytes == 1 ? PTX_S32 : PTX_F32;
+    if (in->type != d || in->type4 != d)
+        return "c and d have types that do not go with those of a and b";
+    if (in->mods.satfinite && d != PTX_S32)
+        return ".satfinite is for integers";
+    return in->mods.rnd == RND_RN && d != PTX_F64 ? "a rounding mode is for f64" : NULL;
+}
+
+static unsigned wmma_accumulator_regs(const struct ptx_insn *in, enum ptx_type type) {
+    unsigned elements = in->mods.m * in->mods.n / 32u;
+    return type == PTX_F16 ? elements / 2 : elements;
+}
+
+/* PTX ISA 9.7.14.4.1: fragments of f16 have 8 registers, whatever the shape. */
+static unsigned wmma_factor_regs(const struct ptx_insn *in, unsigned rows) {
+    enum ptx_type t = wmma_factor(in);
+    return t == PTX_F64   ? 1
+           : t == PTX_F16 ? 8
+                          : rows * in->mods.k * tensor_element_bytes(t) / (4 * 32);
+}
+
+static struct tensor_regs wmma_regs(const struct ptx_insn *in) {
+    struct tensor_regs r = {.d = wmma_accumulator_regs(in, in->type),
+                            .a = wmma_factor_regs(in, in->mods.m),
+                            .b = wmma_factor_regs(in, in->mods.n)};
+    r.c = in->op == PTX_OP_WMMA_F16 ? wmma_accumulator_regs(in, in->type2) : r.d;
+    if (in->op == PTX_OP_WMMA_LOAD_A)
+        r.d = r.a;
+    if (in->op == PTX_OP_WMMA_LOAD_B)
+        r.d = r.b;
+    return r;
+}
+
+struct ptx_insn tensor_form_as_mma(const struct ptx_insn *wmma) {
+    struct ptx_insn in = *wmma;
+    bool narrow = wmma->op == PTX_OP_WMMA_F16 && wmma->type == PTX_F16 && wmma->type2 == PTX_F16;
+    in.op = PTX_OP_MMA;
+    if (wmma->op == PTX_OP_WMMA_F16)
+        in.type = in.type4 = narrow ? PTX_F16 : PTX_F32;
+    in.type2 = in.type3 = wmma_factor(wmma);
+    in.mods.n = wmma->mods.m == 8 && wmma->mods.n == 32 ? 8 : wmma->mods.n;
+    in.mods.m = in.type == PTX_F64 ? 8 : 16;
+    return in;
+}
+
+static unsigned wmma_least(const struct ptx_insn *in) {
+    enum ptx_type t = wmma_factor(in);
+    return t == PTX_F16 || t == PTX_S8 || t == PTX_U8 ? 75 : 80;
+}
+
 static const char *wgmma_problem(const struct ptx_insn *in) {
     unsigned n = in->mods.n;
     if (in->mods.m != 64 || in->mods.k * tensor_element_bytes(in->type2) != 32)
@@ -58,11 +152,15 @@ static const char *wgmma_problem(const struct ptx_insn *in) {
 }
 
 const char *tensor_form_problem(const struct ptx_insn *in) {
+    if (tensor_is_wmma(in->op) && (in->op != PTX_OP_WMMA || in->type2 == in->type3))
+        return wmma_problem(in);
     if (family(in->type2) != family(in->type3) ||
         (in->type2 != in->type3 && tensor_element_bytes(in->type2) > 1))
         return "a and b have types that do not go together";
     if (tensor_is_wgmma(in->op))
         return wgmma_problem(in);
+    if (tensor_is_wmma(in->op))
+        return "a and b have different types";
     if (in->type != in->type4)
         return "c and d have different types";
     if (in->mods.satfinite && in->type != PTX_S32)
@@ -71,6 +169,8 @@ const char *tensor_form_problem(const struct ptx_insn *in) {
 }
 
 struct tensor_regs tensor_form_regs(const struct ptx_insn *in) {
+    if (tensor_is_wmma(in->op))
+        return wmma_regs(in);
     unsigned rows = tensor_is_wgmma(in->op) ? 16 : in->mods.m; /* of one warp */
     unsigned per = in->type2 == PTX_F64 ? 1 : 4 / tensor_element_bytes(in->type2);
     unsigned step = in->mods.k / (4 * per); /* a register holds 8 rows and 4 * per of k */
@@ -162,22 +262,25 @@ static bool core_model(struct tensor_model *model, const struct core *core,
 bool tensor_form_on(struct tensor_model *model, const char **reason, const struct ptx_insn *in,
                     const char *target, unsigned arch) {
     bool wgmma = tensor_is_wgmma(in->op);
-    const struct form *form = wgmma ? NULL : find_form(in);
+    bool wmma = tensor_is_wmma(in->op);
+    const struct form *form = wgmma || wmma ? NULL : find_form(in);
     const struct arch *a = find_arch(arch);
+    unsigned least = form ? form->least : wmma ? wmma_least(in) : 0;
     *model = (struct tensor_model){0};
     if (wgmma && (strcmp(target, "sm_90a") != 0 || arch != 90)) {
         *reason = "wgmma is for the target sm_90a on sm_90 only";
         return false;
     }
-    if (form && (form->least > arch || form->least > strtoul(target + 3, NULL, 10))) {
-        *reason = form->least == 90   ? "it needs sm_90"
-                  : form->least == 89 ? "it needs sm_89"
-                                      : "it needs sm_80";
+    if (least > arch || least > strtoul(target + 3, NULL, 10)) {
+        *reason = least == 90   ? "it needs sm_90"
+                  : least == 89 ? "it needs sm_89"
+                                : "it needs sm_80";
         return false;
     }
-    if (in->type == PTX_S32 || in->type == PTX_F64)
+    if (in->type == PTX_S32 || in->type == PTX_F64 || (wmma && !wmma_multiplies(in->op)))
         return true;
-    if (a && core_model(model, wgmma ? &a->wgmma : &a->mma, in))
+    struct ptx_insn as_mma = wmma ? tensor_form_as_mma(in) : *in;
+    if (a && core_model(model, wgmma ? &a->wgmma : &a->mma, &as_mma))
         return true;
     *reason = "how this architecture computes it is not known";
     return false;

@@ -238,6 +238,34 @@ EXPORT int cuMemsetD8_v2(unsigned long long to, unsigned char byte, size_t size)
     return backend_cpu.set(backend, to, byte, size) == OK ? SUCCESS : INVALID_VALUE;
 }
 
+EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, void *address,
+                                  const uint64_t *dims, const uint64_t *strides,
+                                  const unsigned *box, const unsigned *element_strides,
+                                  int interleave, int swizzle, int promotion, int fill) {
+    static const uint8_t types[] = {DEV_TENSOR_U8,  DEV_TENSOR_U16, DEV_TENSOR_U32, DEV_TENSOR_S32,
+                                    DEV_TENSOR_U64, DEV_TENSOR_S64, DEV_TENSOR_F16, DEV_TENSOR_F32,
+                                    DEV_TENSOR_F64, DEV_TENSOR_BF16};
+    if (sticky)
+        return sticky;
+    if ((uintptr_t)out % 64 || interleave || promotion || fill || swizzle < 0 || swizzle > 3 ||
+        type < 0 || (size_t)type >= sizeof types || rank < 1 || rank > DEV_TENSOR_RANK)
+        return INVALID_VALUE;
+    struct dev_tensor_map map = {.type = (enum dev_tensor_type)types[type],
+                                 .rank = rank,
+                                 .address = (uint64_t)(uintptr_t)address,
+                                 .swizzle = swizzle ? 16u << swizzle : 0};
+    for (unsigned i = 0; i < rank; i++) {
+        map.dims[i] = dims[i];
+        map.box[i] = box[i];
+        map.element_strides[i] = element_strides[i];
+        if (i)
+            map.strides[i - 1] = strides[i - 1];
+    }
+    return !tensor_map_problem(&map) && backend_cpu.tensor_map(out, backend, &map) == OK
+               ? SUCCESS
+               : INVALID_VALUE;
+}
+
 EXPORT int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size) {
     return sticky                                            ? sticky
            : backend_cpu.read(to, backend, from, size) == OK ? SUCCESS

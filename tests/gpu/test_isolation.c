@@ -191,6 +191,35 @@ static void buffers_are_lost(void **state) {
     close_all();
 }
 
+/* Every field reaches the driver: the fake one makes the bytes that cpu makes; also after a crash. */
+static void tensor_maps(void **state) {
+    (void)state;
+    struct device *cpu;
+    uint8_t got[DEV_TENSOR_MAP_BYTES], want[DEV_TENSOR_MAP_BYTES];
+    struct dev_tensor_map map = {.rank = 5,
+                                 .dims = {(uint64_t)1 << 32, 7, 9, 11, 13},
+                                 .strides = {16, 32, 48, ((uint64_t)1 << 40) - 16},
+                                 .box = {16, 2, 3, 4, 256},
+                                 .element_strides = {1, 2, 3, 8, 5}};
+    CHECK_OK(device_open(&cpu, "cpu", NULL));
+    open_with("crash:put:2", 0);
+    map.address = 4096;
+    for (unsigned type = 0; type < DEV_TENSOR_TYPES; type++) {
+        map.type = (enum dev_tensor_type)type;
+        map.box[0] = (unsigned)(16 / dev_tensor_type_bytes(map.type));
+        map.swizzle = type % 4 ? 16u << type % 4 : 0;
+        CHECK_OK(dev_tensor_map_encode(want, cpu, &map));
+        CHECK_OK(dev_tensor_map_encode(got, dev, &map));
+        assert_memory_equal(got, want, sizeof got);
+        if (type == 4)
+            faults("put", 2, FAULT_DEVICE, "signal 11");
+    }
+    map.rank = 6;
+    assert_int_equal(dev_tensor_map_encode(got, dev, &map), ERR_USAGE);
+    close_all();
+    device_close(cpu);
+}
+
 static void a_bad_image_is_refused(void **state) {
     (void)state;
     struct dev_image *bad;
@@ -278,6 +307,7 @@ int main(void) {
         cmocka_unit_test(a_hang_is_ended),       cmocka_unit_test(a_limit_from_the_environment),
         cmocka_unit_test(buffers_are_lost),      cmocka_unit_test(a_bad_image_is_refused),
         cmocka_unit_test(two_devices_are_apart), cmocka_unit_test(nothing_leaks),
+        cmocka_unit_test(tensor_maps),
         cmocka_unit_test(an_orphan_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

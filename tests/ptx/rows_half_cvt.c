@@ -136,6 +136,80 @@ static uint64_t convert(const struct row_case *k, const uint64_t in[4]) {
 #define TO_INT(D, dn, dr) \
     TO_BYTE(D, dn, dr), FOUR_INT(INT_BF16, "", D, dn, dr, BF16, "bf16", "h", "b", 0)
 
+/* ---- 8 bits ---------------------------------------------------------------------------------- */
+
+/* e4m3 has NaN where e5m2's pattern has infinity; "infinity" here is the first code past the largest. */
+static const struct ref_format ref_e4m3 = {8, 3, -9, 0x7f}, ref_e5m2 = {8, 2, -16, 0x7c};
+
+static const struct ref_format *eight(int type) {
+    return type == PTX_E4M3X2 ? &ref_e4m3 : &ref_e5m2;
+}
+
+/* One number rounded to nearest; too large: the largest; NaN: 0x7f. */
+static uint64_t narrow_one(const struct row_case *k, uint64_t bits) {
+    const struct ref_format *from = format(k->a), *to = eight(k->b);
+    bits &= ((uint64_t)1 << from->bits) - 1;
+    if (ref_is_nan(from, bits))
+        return 0x7f;
+    mpfr_t x;
+    mpfr_init2(x, 64);
+    ref_set(x, from, bits);
+    uint64_t sign = mpfr_signbit(x) ? 0x80 : 0;
+    /* Past halfway from 448 or 57344 to the number that would be next, ref_round gives its code. */
+    uint64_t r = mpfr_inf_p(x) ? to->infinity : ref_round(x, to, REF_RN) & 0x7f;
+    mpfr_clear(x);
+    if (r >= to->infinity)
+        r = to->infinity - 1;
+    return k->c & RELU && sign ? 0 : sign | r;
+}
+
+static uint64_t narrow_two(const struct row_case *k, const uint64_t in[4]) {
+    if (k->a == PTX_F32)
+        return narrow_one(k, in[0]) << 8 | narrow_one(k, in[1]);
+    return narrow_one(k, in[0] >> 16) << 8 | narrow_one(k, in[0]);
+}
+
+static uint64_t widen_one(const struct row_case *k, uint64_t byte) {
+    const struct ref_format *from = eight(k->a);
+    uint64_t size = byte & 0x7f;
+    if (size == 0x7f || (k->a == PTX_E5M2X2 && size > 0x7c))
+        return 0x7fff;
+    if (k->c & RELU && byte & 0x80)
+        return 0;
+    /* By definition: (-1)^s * m * 2^e. */
+    int field = (int)(size >> from->fraction);
+    if (k->a == PTX_E5M2X2 && size == 0x7c)
+        return byte << 8;
+    mpfr_t x;
+    mpfr_init2(x, 64);
+    uint64_t low = size & ((1u << from->fraction) - 1);
+    mpfr_set_ui_2exp(x, field ? low | 1u << from->fraction : low,
+                     from->last + (field ? field - 1 : 0), MPFR_RNDN);
+    uint64_t r = ref_round(x, &ref_f16, REF_RN) | (byte & 0x80) << 8;
+    mpfr_clear(x);
+    return r;
+}
+
+static uint64_t widen_two(const struct row_case *k, const uint64_t in[4]) {
+    return widen_one(k, in[0] >> 8 & 0xff) << 16 | widen_one(k, in[0] & 0xff);
+}
+
+#define EIGHT(D, dn)                                                                               \
+    {PTX_OP_CVT_F8_F32, "cvt.rn.satfinite." dn ".f32 %hr, %w0, %w1;", "h", "ff", narrow_two,       \
+     PTX_F32, PTX_##D, 0},                                                                         \
+        {PTX_OP_CVT_F8_F32, "cvt.rn.satfinite.relu." dn ".f32 %hr, %w0, %w1;", "h", "ff",          \
+         narrow_two, PTX_F32, PTX_##D, RELU},                                                      \
+        {PTX_OP_CVT_F8_F16, "cvt.rn.satfinite." dn ".f16x2 %hr, %w0;", "h", "E", narrow_two,       \
+         PTX_F16, PTX_##D, 0},                                                                     \
+        {PTX_OP_CVT_F8_F16, "cvt.rn.satfinite.relu." dn ".f16x2 %hr, %w0;", "h", "E", narrow_two,  \
+         PTX_F16, PTX_##D, RELU},                                                                  \
+        {PTX_OP_CVT_F16_F8, "cvt.rn.f16x2." dn " %wr, %h0;", "w", "e", widen_two, PTX_##D,         \
+         PTX_F16, 0},                                                                              \
+    {                                                                                              \
+        PTX_OP_CVT_F16_F8, "cvt.rn.relu.f16x2." dn " %wr, %h0;", "w", "e", widen_two, PTX_##D,     \
+            PTX_F16, RELU                                                                          \
+    }
+
 #define PAIRS(mods, flags)                                                                         \
     {PTX_OP_CVT_PAIR_F32,                                                                          \
      "cvt" mods ".f16x2.f32 %wr, %w0, %w1;",                                                       \
@@ -209,6 +283,8 @@ static const struct row_case cases[] = {
     TO_INT(S32, "s32", "w"),
     TO_INT(U64, "u64", "d"),
     TO_INT(S64, "s64", "d"),
+    EIGHT(E4M3X2, "e4m3x2"),
+    EIGHT(E5M2X2, "e5m2x2"),
     TWO(TF32, "", TF32, "tf32", "w", F32, "f32", "w", "f", 0),
     TWO(TF32, ".relu", TF32, "tf32", "w", F32, "f32", "w", "f", RELU),
     CVT(TF32_RNA, ".rna", TF32, "tf32", "w", F32, "f32", "w", "f", RNA),

@@ -280,6 +280,72 @@ static void test_faults(void) {
     job_fault("exponential recursion", &loop, FAULT_INSN_BUDGET);
 }
 
+/* ---- alloca ---------------------------------------------------------------------------------- */
+
+/* sum of n..1, through n frames that each take 8 (n + 1) bytes and hold n there. */
+#define TRIANGLE                                                                                \
+    ".func (.param .b32 r) tri(.param .b32 n)\n{\n.reg .pred %p;\n.reg .b32 %a<6>;\n.reg .b64 "  \
+    "%s<5>;\nld.param.u32 %a1, [n];\nmov.u32 %a2, 0;\nsetp.eq.u32 %p, %a1, 0;\n@%p bra done;\n" \
+    "add.u32 %a4, %a1, 1;\nmul.wide.u32 %s1, %a4, 8;\nalloca.u64 %s2, %s1;\n"                   \
+    "st.local.u32 [%s2], %a1;\nsub.u32 %a3, %a1, 1;\n{\n.param .b32 x;\n.param .b32 z;\n"       \
+    "st.param.b32 [x], %a3;\ncall (z), tri, (x);\nld.param.b32 %a2, [z];\n}\n"                  \
+    "ld.local.u32 %a5, [%s2];\nadd.u32 %a2, %a2, %a5;\ndone:\nst.param.b32 [r], %a2;\nret;\n}\n"
+
+static void test_alloca(void) {
+    struct job j = {
+        .threads = 64,
+        .shadow = true,
+        .body = "alloca.u64 %d3, 12;\nalloca.u64 %d4, 8, 64;\nstacksave.u64 %d5;\n"
+                "st.local.u32 [%d3+8], %r1;\nst.local.u32 [%d4+4], %r1;\n"
+                "alloca.u64 %d7, 4, 4;\nst.local.u32 [%d7], 7;\nstackrestore.u64 %d5;\n"
+                "alloca.u64 %d8, 4, 4;\nmul.wide.u32 %d6, %r1, 8;\nadd.u64 %d6, %d6, 8;\n"
+                "alloca.u64 %d11, %d6;\nst.local.u32 [%d11], 7;\nst.local.u32 [%d8], %r1;\ncvta.local.u64 %d9, %d3;\nld.u32 %r4, [%d9+8];\n"
+                "ld.local.u32 %r5, [%d4+4];\nadd.u32 %r4, %r4, %r5;\nld.local.u32 %r5, [%d8];\n"
+                "add.u32 %r4, %r4, %r5;\nand.b64 %d10, %d4, 63;\ncvt.u32.u64 %r5, %d10;\n"
+                "add.u32 %r4, %r4, %r5;\nsetp.ne.u64 %p0, %d8, %d7;\nselp.u32 %r5, 1000, 0, %p0;\n"
+                "add.u32 %r4, %r4, %r5;\n" STORE("%r4")};
+    job_clean("alloca", &j);
+    for (uint32_t t = 0; t < 64; t++)
+        CHECK_EQ(out[t], 3 * t, "alloca");
+    struct job deep = {
+        .threads = 32, /* 8 * (16 * 17 / 2 + 16) bytes at once, and all of them again and again */
+        .shadow = true,
+        .module = TRIANGLE,
+        .body = "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmov.u32 %r4, 16;\nagain:\n{\n.param .b32 x;\n"
+                ".param .b32 z;\nst.param.b32 [x], %r4;\ncall (z), tri, (x);\n"
+                "ld.param.b32 %r5, [z];\n}\nadd.u32 %r7, %r7, %r5;\nadd.u32 %r6, %r6, 1;\n"
+                "setp.lt.u32 %p0, %r6, 50;\n@%p0 bra again;\n" STORE("%r7")};
+    job_clean("alloca in functions", &deep);
+    CHECK_EQ(out[5], 50 * 136, "alloca in functions");
+}
+
+static void test_alloca_faults(void) {
+    static const struct {
+        const char *name, *body;
+        enum dev_fault_kind kind;
+    } cases[] = {
+        {"too much", "alloca.u64 %d3, 20000;\n", FAULT_OUT_OF_BOUNDS},
+        {"far too much", "alloca.u64 %d3, -1;\n", FAULT_OUT_OF_BOUNDS},
+        {"again and again", "again:\nalloca.u64 %d3, 64;\nbra again;\n", FAULT_OUT_OF_BOUNDS},
+        {"a read before a write", "alloca.u64 %d3, 64;\nld.local.u32 %r4, [%d3];\n" STORE("%r4"),
+         FAULT_UNWRITTEN},
+        {"taken again, a read before a write",
+         "stacksave.u64 %d5;\nalloca.u64 %d3, 64;\nst.local.u32 [%d3], 1;\nstackrestore.u64 %d5;\n"
+         "alloca.u64 %d3, 64;\nld.local.u32 %r4, [%d3];\n" STORE("%r4"),
+         FAULT_UNWRITTEN},
+        {"restored to nowhere", "alloca.u64 %d3, 64;\nstackrestore.u64 %d0;\n",
+         FAULT_OUT_OF_BOUNDS},
+        {"restored upwards", "alloca.u64 %d3, 64;\nadd.u64 %d3, %d3, 100;\nstackrestore.u64 %d3;\n",
+         FAULT_OUT_OF_BOUNDS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job j = {.threads = 2, .shadow = true, .body = cases[i].body};
+        job_fault(cases[i].name, &j, cases[i].kind);
+    }
+    struct job odd = {.body = "alloca.u64 %d3, 64, 3;\n"};
+    CHECK_EQ(job_run(&odd), ERR_UNSUPPORTED, "an alignment that is no power of two");
+}
+
 static void test_refused(void) {
     static const struct {
         const char *module, *body;
@@ -313,7 +379,9 @@ static void test_refused(void) {
 int main(int argc, char **argv) {
     bool gpu = use_device(argc, argv);
     test_results();
+    test_alloca();
     if (!gpu) {
+        test_alloca_faults();
         test_faults();
         test_refused();
         check_elsewhere(TEST_CALL);
