@@ -14,26 +14,38 @@ static bool find_input(size_t *index, const struct op *op, const char *name) {
 }
 
 /* The file's extents are those of the tensor's dimensions. */
-static status_t bind(struct case_dims *dims, const struct op_tensor *t, const struct npy *npy,
-                     const char *path) {
+static status_t bind(struct case_dims *dims, const struct op_tensor *t, const enum dim *shape,
+                     const struct npy *npy, const char *path) {
     size_t rank = 0;
-    while (rank < MAX_DIMS && t->shape[rank] != DIM_NONE)
+    while (rank < MAX_DIMS && shape[rank] != DIM_NONE)
         rank++;
     if (npy->dim_count != rank)
         return FAIL(ERR_USAGE, "%s: %zu-d where %s has %zu dimensions", path, npy->dim_count,
                     t->name, rank);
     for (size_t i = 0; i < rank; i++) {
-        size_t known = dim_get(dims, t->shape[i]);
+        if (shape[i] >= DIM_END) /* not known before all others are: `fits_pages` */
+            continue;
+        size_t known = dim_get(dims, shape[i]);
         if (known && known != npy->dims[i])
-            return FAIL(ERR_USAGE, "%s: %s = %zu, and %zu elsewhere", path, dim_name(t->shape[i]),
+            return FAIL(ERR_USAGE, "%s: %s = %zu, and %zu elsewhere", path, dim_name(shape[i]),
                         npy->dims[i], known);
-        dim_set(dims, t->shape[i], npy->dims[i]);
+        dim_set(dims, shape[i], npy->dims[i]);
     }
     return OK;
 }
 
+/* Extents that follow from the case's dimensions. */
+static status_t fits_pages(const struct case_dims *dims, const enum dim *shape,
+                           const struct npy *npy, const char *path) {
+    for (size_t i = 0; i < MAX_DIMS && shape[i] != DIM_NONE; i++)
+        if (shape[i] >= DIM_END && npy->dims[i] != dim_get(dims, shape[i]))
+            return FAIL(ERR_USAGE, "%s: %s: %zu, expected %zu", path, dim_name(shape[i]),
+                        npy->dims[i], dim_get(dims, shape[i]));
+    return OK;
+}
+
 static status_t read_all(struct npy *npys, struct case_dims *dims, const struct op *op,
-                         const struct case_file *files, size_t count) {
+                         const struct case_file *files, size_t count, bool paged) {
     status_t st = OK;
     bool given[OP_MAX_INPUTS] = {0};
     size_t index;
@@ -44,7 +56,8 @@ static status_t read_all(struct npy *npys, struct case_dims *dims, const struct 
             TRY(FAIL(ERR_USAGE, "-i %s: given twice", files[i].name));
         given[index] = true;
         TRY(npy_read_tensor(&npys[index], files[i].path));
-        TRY(bind(dims, &op->inputs[index], &npys[index], files[i].path));
+        TRY(bind(dims, &op->inputs[index], op_tensor_shape(op, &op->inputs[index], paged), &npys[index],
+                 files[i].path));
     }
     for (size_t i = 0; i < op_input_count(op); i++)
         if (!given[i] && !op->inputs[i].optional && op->inputs[i].kind == TENSOR_REAL)
@@ -54,6 +67,10 @@ static status_t read_all(struct npy *npys, struct case_dims *dims, const struct 
         if (dim_get(dims, op->dims[i]) == 0)
             TRY(FAIL(ERR_USAGE, "op %s: no file tells %s: --shape %s=N", op->name,
                      dim_name(op->dims[i]), dim_name(op->dims[i])));
+    for (size_t i = 0; i < count; i++)
+        if (find_input(&index, op, files[i].name))
+            TRY(fits_pages(dims, op_tensor_shape(op, &op->inputs[index], paged), &npys[index],
+                           files[i].path));
 done:
     return st;
 }
@@ -104,7 +121,7 @@ status_t case_from_files(struct test_case *out, const struct kernel *kernel,
     status_t st = OK;
     size_t index;
     *out = (struct test_case){0};
-    TRY(read_all(npys, &dims, kernel->op, files, count));
+    TRY(read_all(npys, &dims, kernel->op, files, count, kernel_paged(kernel)));
     TRY(case_begin(out, kernel, dims));
     const struct op_case c = case_for_op(out, EMPTY_NAN);
     fill_others(out->op, &c, 1);

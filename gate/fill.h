@@ -28,6 +28,7 @@ struct fill {
     bool exact; /* every partial sum is representable in the format: a sum has tolerance 0 */
     /* Change the other tensors, or (row NULL) write all of them.  NULL: nothing to do. */
     void (*others)(const struct op_case *c, uint64_t seed);
+    const char *needs; /* an input without which it is none but the first; suites leave it out then */
 };
 
 extern const struct fill fills[];                 /* of a matrix; ended by a row with name NULL */

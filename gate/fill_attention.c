@@ -17,7 +17,19 @@ struct heads {
     size_t keys, head_dim, kv_heads; /* kv_heads: over all batches */
 };
 
+static bool paged(const struct op_case *c) {
+    return c->in[op_block_table(op_find("attention"))].type;
+}
+
+/* Of a pool, what no key of a sequence is written to holds NaN: no result may depend on it. */
+static void poison_pool(const struct op_case *c) {
+    for (size_t input = IN_K; paged(c) && input <= IN_V; input++)
+        for (size_t i = 0; i < c->in[input].count; i++)
+            tensor_set(&c->in[input], i, NAN);
+}
+
 static struct heads begin(const struct op_case *c, uint64_t seed) {
+    poison_pool(c);
     return (struct heads){.c = c,
                           .seed = seed,
                           .rng = rng_from_seed(seed),
@@ -39,14 +51,27 @@ static void set(const struct tensor *t, size_t i, double x) {
     tensor_set(t, i, isfinite(x) && fabs(x) > max ? copysign(max, x) : x);
 }
 
-static void set_normal(struct heads *h, size_t input, double scale) {
-    const struct tensor *t = &h->c->in[input];
-    for (size_t i = 0; i < t->count; i++)
-        set(t, i, scale * everyday(&h->rng));
+/* kv_head: over all batches.  A key behind its sequence's length has no place in a pool. */
+static void set_key(struct heads *h, size_t input, size_t kv_head, size_t key, size_t c, double x) {
+    const size_t heads = h->c->dims.kv_heads, batch = kv_head / heads;
+    size_t row;
+    if (paged(h->c) && key >= attention_keys_used(h->c, batch))
+        return;
+    if (attention_key_row(&row, h->c, batch, kv_head % heads, key))
+        set(&h->c->in[input], row * h->head_dim + c, x);
 }
 
-static void set_key(struct heads *h, size_t input, size_t kv_head, size_t key, size_t c, double x) {
-    set(&h->c->in[input], (kv_head * h->keys + key) * h->head_dim + c, x);
+static void set_normal(struct heads *h, size_t input, double scale) {
+    const struct tensor *t = &h->c->in[input];
+    if (input == IN_Q) {
+        for (size_t i = 0; i < t->count; i++)
+            set(t, i, scale * everyday(&h->rng));
+        return;
+    }
+    for (size_t head = 0; head < h->kv_heads; head++)
+        for (size_t key = 0; key < h->keys; key++)
+            for (size_t c = 0; c < h->head_dim; c++)
+                set_key(h, input, head, key, c, scale * everyday(&h->rng));
 }
 
 /* The place where q is not 0, another one in each case. */
@@ -186,8 +211,10 @@ static double tied(struct heads *h, size_t key) {
 static void ties(const struct op_case *c, uint64_t seed) {
     struct heads h = begin(c, seed);
     set_logits(&h, tied);
-    for (size_t i = 0; i < c->in[IN_V].count; i++)
-        set(&c->in[IN_V], i, spread(&h, 1, 2));
+    for (size_t head = 0; head < h.kv_heads; head++)
+        for (size_t j = 0; j < h.keys; j++)
+            for (size_t col = 0; col < h.head_dim; col++)
+                set_key(&h, IN_V, head, j, col, spread(&h, 1, 2));
 }
 
 /* Logits of hundreds: P is one-hot, or 0 but for a few keys. */
@@ -211,20 +238,31 @@ static void unused(const struct op_case *c, uint64_t seed) {
     struct heads h = begin(c, seed);
     static const double lengths[] = {1, 127, 128, 129, 0};
     const struct tensor *t = &c->in[IN_LENGTHS];
-    normals(c, seed);
-    if (!t->type)
-        return;
-    for (size_t b = 0; b < t->count; b++) {
+    for (size_t b = 0; t->type && b < t->count; b++) {
         double length = lengths[(b + seed) % 5];
-        length = length > (double)h.keys ? (double)h.keys - 1 : length;
-        tensor_set(t, b, length);
+        tensor_set(t, b, length > (double)h.keys ? (double)h.keys - 1 : length);
+    }
+    fill_block_table(c, seed, 0); /* for these lengths */
+    normals(c, seed);
+    for (size_t b = 0; t->type && b < t->count; b++) {
         for (size_t head = 0; head < c->dims.kv_heads; head++)
-            for (size_t j = (size_t)length; j < h.keys; j++)
+            for (size_t j = attention_keys_used(c, b); j < h.keys; j++)
                 for (size_t col = 0; col < h.head_dim; col++) {
                     set_key(&h, IN_K, b * c->dims.kv_heads + head, j, col, NAN);
                     set_key(&h, IN_V, b * c->dims.kv_heads + head, j, col, NAN);
                 }
     }
+}
+
+/* Sequences that begin with the same keys hold them once; all but the first may be shorter. */
+static void shared_prefix(const struct op_case *c, uint64_t seed) {
+    const struct tensor *t = &c->in[IN_LENGTHS];
+    for (size_t b = 0; t->type && b < t->count; b++) {
+        size_t less = b == 0 ? 0 : (b * 7 + seed % 5) % c->dims.keys;
+        tensor_set(t, b, (double)(c->dims.keys - less));
+    }
+    fill_block_table(c, seed, 1 + seed % 4);
+    normals(c, seed);
 }
 
 /* One entry of a key: its logit is NaN, +Inf or -Inf for every query that sees it. */
@@ -307,5 +345,10 @@ const struct fill attention_fills[] = {
      .values = "equal logits, one NaN, +Inf or -Inf in v",
      .purpose = "It stays in its column, and reaches every query that sees its key.",
      .others = special_value},
+    {.name = "shared_prefix",
+     .values = "as `normal`, the first one to four pages of all sequences are the same ones",
+     .purpose = "A page read by the wrong sequence's table, a page that is taken for one sequence's own.",
+     .needs = "block_table",
+     .others = shared_prefix},
     {NULL},
 };

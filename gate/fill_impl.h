@@ -103,6 +103,9 @@ void row_subnormal(ROW_ARGS);
 void row_plus_inf(ROW_ARGS);
 void row_one_nan(ROW_ARGS);
 
+/* A block table for these lengths: see fill_others.c. */
+void fill_block_table(const struct op_case *c, uint64_t seed, size_t shared);
+
 extern const struct fill norm_fills[], rope_fills[], attention_fills[], combine_fills[];
 
 #endif

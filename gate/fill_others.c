@@ -4,6 +4,8 @@
 
 #include "gate/fill_impl.h"
 
+#define SEEDS_APART 8 /* of one case's tensors; fixed, as a case's bits are */
+
 static double everyday(struct rng *rng) {
     double sum = -6; /* nearly N(0, 1), see normal() */
     for (int i = 0; i < 12; i++)
@@ -57,11 +59,46 @@ static void slopes(const struct tensor *t) {
         tensor_set(t, h, ldexp(1, -(int)(8 * (h + 1) / t->count)));
 }
 
+static size_t common_divisor(size_t a, size_t b) {
+    while (b) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/*
+ * Page i of all is page (step i + start) of the pool, modulo its size, step and size having no common
+ * divisor; those that no key needs are -1.  shared: of all sequences, so many first pages are those of the
+ * first one, as far as both fill them.
+ */
+void fill_block_table(const struct op_case *c, uint64_t seed, size_t shared) {
+    const struct tensor *t = &c->in[op_block_table(op_find("attention"))];
+    const size_t pages = dim_get(&c->dims, DIM_PAGES), pool = dim_get(&c->dims, DIM_POOL);
+    struct rng rng = rng_from_seed(seed);
+    size_t start = (size_t)rng_below(&rng, pool), step = 1 + (size_t)rng_below(&rng, pool);
+    if (!t->type)
+        return;
+    while (common_divisor(step, pool) != 1)
+        step++;
+    for (size_t i = 0; i < t->count; i++) {
+        const size_t batch = i / pages, page = i % pages, end = (page + 1) * PAGE_KEYS;
+        const size_t used = attention_keys_used(c, batch), first = attention_keys_used(c, 0);
+        double value = (double)((step * i + start) % pool);
+        if (page * PAGE_KEYS >= used)
+            value = -1;
+        else if (batch > 0 && page < shared && end <= used && end <= first)
+            value = tensor_get(t, page);
+        tensor_set(t, i, value);
+    }
+}
+
 void fill_others(const struct op *op, const struct op_case *c, uint64_t seed) {
     for (size_t i = 1; i < op_input_count(op); i++) {
         const char *name = op->inputs[i].name;
         const struct tensor *t = &c->in[i];
-        struct rng rng = rng_from_seed(seed * OP_MAX_INPUTS + i);
+        struct rng rng = rng_from_seed(seed * SEEDS_APART + i);
         if (!t->type)
             continue;
         if (strcmp(name, "w") == 0)
@@ -78,6 +115,8 @@ void fill_others(const struct op *op, const struct op_case *c, uint64_t seed) {
             additive_mask(t, &rng);
         else if (strcmp(name, "bias") == 0 || strcmp(name, "sinks") == 0)
             norm_vector(t, &rng, 0);
+        else if (strcmp(name, "block_table") == 0)
+            fill_block_table(c, seed * SEEDS_APART + i, 0);
         else if (strcmp(name, "slopes") == 0)
             slopes(t);
         else if (strcmp(name, "k") != 0 && strcmp(name, "v") != 0 &&

@@ -288,6 +288,8 @@ static status_t check_all(struct order *o) {
     }
     if (o->kernel->op->dims[0] == DIM_PARTS)
         TRY(order_parts(o));
+    if (kernel_paged(o->kernel) && o->kernel->deterministic)
+        TRY(order_pages(o));
 done:
     return st;
 }

@@ -10,6 +10,7 @@
  *   neighbours   a row between rows of NaN
  *   parts        attention_combine: its parts in other orders, two of them swapped, parts of nothing
  *                among them, and joined in two steps (order_parts.c)
+ *   pages        of a paged cache in other places, other values in what nobody uses (order_pages.c)
  *
  * A permutation may change an element by what two orders of the row may differ by (op->spread, at
  * most twice the budget).  The others must give the same bits if the manifest says `deterministic:

@@ -55,4 +55,8 @@ void order_record(struct order *o, const struct variant *v, double rho, struct w
 
 MUST_CHECK status_t order_parts(struct order *o);
 
+/* ---- order_pages.c: a paged cache, its pages elsewhere and its unused slots otherwise ---------- */
+
+MUST_CHECK status_t order_pages(struct order *o);
+
 #endif

@@ -177,6 +177,13 @@ static status_t add_shapes(struct plan *p, const struct kernel *kernel, enum che
     return add_every(p, kernel, check, fill, shapes, count, 0, 1, seed);
 }
 
+static bool suits(const struct kernel *kernel, const struct fill *fill) {
+    for (size_t i = 0; fill->needs && i < op_input_count(kernel->op); i++)
+        if (strcmp(kernel->op->inputs[i].name, fill->needs) == 0)
+            return kernel_input(kernel, i);
+    return true;
+}
+
 static status_t add_fills(struct plan *p, const struct kernel *kernel, enum suite suite,
                           uint64_t seed) {
     const struct shapes s = shapes_of(kernel->op);
@@ -185,6 +192,8 @@ static status_t add_fills(struct plan *p, const struct kernel *kernel, enum suit
     status_t st = OK;
     for (const struct fill *f = fills_of(kernel->op); f->name; f++) {
         const size_t nth = (size_t)(f - fills_of(kernel->op));
+        if (!suits(kernel, f))
+            continue;
         for (unsigned k = 0; k < seeds; k++) /* each seed at shapes between the other's */
             TRY(add_every(p, kernel, CHECK_BOUND, f, s.quick, s.quick_count,
                           (nth + k * thin / seeds) % thin, thin, seed + k * SEED_STEP));
@@ -202,6 +211,18 @@ static bool in_order_fills(const struct fill *f) {
     return false;
 }
 
+/*
+ * Where permuting columns means nothing: parts change places under every fill; pages are in use, unused
+ * and shared; the others are repeated and get neighbours.
+ */
+static bool in_place_fills(const struct kernel *kernel, const struct fill *f) {
+    if (kernel->op->dims[0] == DIM_PARTS)
+        return true;
+    if (!kernel->deterministic || f == fills_of(kernel->op))
+        return kernel->deterministic;
+    return kernel_paged(kernel) && (f->needs || strcmp(f->name, "unused") == 0);
+}
+
 static status_t add_orders(struct plan *p, const struct kernel *kernel, enum suite suite,
                            uint64_t seed) {
     status_t st = OK;
@@ -213,16 +234,14 @@ static status_t add_orders(struct plan *p, const struct kernel *kernel, enum sui
         if (suite == SUITE_FULL || in_order_fills(f))
             TRY(add_every(p, kernel, CHECK_ORDER, f, order_shapes, COUNT(order_shapes),
                           (size_t)(f - fills) % thin, thin, seed));
-    if (kernel->op->dims[0] == DIM_PARTS) /* parts may change places under every fill */
-        for (const struct fill *f = fills_of(kernel->op); f->name; f++)
+    for (const struct fill *f = fills_of(kernel->op); !permutes && f->name; f++) {
+        const bool parts = kernel->op->dims[0] == DIM_PARTS;
+        const size_t at = parts ? (size_t)(f - fills_of(kernel->op)) : shapes.quick_count / 2;
+        if (in_place_fills(kernel, f))
             TRY(add_every(p, kernel, CHECK_ORDER, f, shapes.quick, shapes.quick_count,
-                          suite == SUITE_FULL ? 0
-                                              : (size_t)(f - fills_of(kernel->op)) % shapes.quick_count,
+                          suite == SUITE_FULL ? 0 : at % shapes.quick_count,
                           suite == SUITE_FULL ? 1 : shapes.quick_count, seed));
-    else if (!permutes && kernel->deterministic) /* repeats, schedules and neighbours only */
-        TRY(add_every(p, kernel, CHECK_ORDER, &fills_of(kernel->op)[0], shapes.quick,
-                      shapes.quick_count, suite == SUITE_FULL ? 0 : shapes.quick_count / 2,
-                      suite == SUITE_FULL ? 1 : shapes.quick_count, seed));
+    }
 done:
     return st;
 }

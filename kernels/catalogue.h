@@ -51,6 +51,12 @@ static inline const struct tensor_type *kernel_output(const struct kernel *k, si
     return i == 0 ? tensor_type_of(k->out) : k->more_out[i];
 }
 
+/* Does it take keys and values from pages, by a block table? */
+static inline bool kernel_paged(const struct kernel *k) {
+    size_t table = op_block_table(k->op);
+    return table < OP_MAX_INPUTS && kernel_input(k, table);
+}
+
 MUST_CHECK status_t catalogue_new(struct catalogue **out);
 void catalogue_free(struct catalogue *cat);
 

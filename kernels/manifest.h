@@ -21,7 +21,7 @@
 struct manifest_types {
     char *x, *y, *acc, *w, *b, *positions;
     char *q, *k, *v, *o, *lse, *lengths, *bias, *mask, *slopes, *sinks, *p, *index;
-    char *o_p, *lse_p;
+    char *o_p, *lse_p, *block_table;
 };
 
 /* By name of a dimension; NULL when not written. */

@@ -125,7 +125,8 @@ static const cyaml_schema_value_t string_value = {
 /* clang-format off */
 #define TYPE_FIELDS(FIELD) FIELD(x) FIELD(y) FIELD(acc) FIELD(w) FIELD(b) FIELD(positions) \
     FIELD(q) FIELD(k) FIELD(v) FIELD(o) FIELD(lse) FIELD(lengths) FIELD(bias) FIELD(mask)       \
-    FIELD(slopes) FIELD(sinks) FIELD(p) FIELD(index) FIELD(o_p) FIELD(lse_p)
+    FIELD(slopes) FIELD(sinks) FIELD(p) FIELD(index) FIELD(o_p) FIELD(lse_p) \
+    FIELD(block_table)
 
 #define ACCEPT_FIELDS(FIELD)                                                                 \
     FIELD(DIM_ROWS, rows) FIELD(DIM_COLS, cols) FIELD(DIM_BATCH, batch)                      \

@@ -32,7 +32,8 @@ static status_t place_tensors(struct tensor_block *out, const struct kernel *k,
         if (st != OK)
             return st;
         t->cols = dims.cols;
-        if (!op_tensor_count(&t->count, of, &dims) ||
+        const enum dim *shape = op_tensor_shape(op, of, kernel_paged(k));
+        if (!op_tensor_count(&t->count, shape, &dims) ||
             !size_mul(&bytes, t->ld ? dims.rows : t->count, t->type->size) ||
             !size_mul(&bytes, bytes, t->ld ? t->ld : 1) || bytes > SIZE_MAX / 64) {
             char at[SHAPE_SIZE];

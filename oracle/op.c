@@ -121,7 +121,9 @@ const struct op ops[] = {
                 {"bias", TENSOR_REAL, true, {DIM_BATCH, DIM_HEADS, DIM_QUERIES, DIM_KEYS}},
                 {"mask", TENSOR_FLAG, true, {DIM_BATCH, DIM_QUERIES, DIM_KEYS}},
                 {"slopes", TENSOR_REAL, true, {DIM_HEADS}},
-                {"sinks", TENSOR_REAL, true, {DIM_HEADS}}},
+                {"sinks", TENSOR_REAL, true, {DIM_HEADS}},
+                {"block_table", TENSOR_WHOLE, true, {DIM_BATCH, DIM_PAGES}}},
+     .pool = {DIM_POOL, DIM_PAGE_KEYS, DIM_KV_HEADS, DIM_HEAD_DIM},
      .outputs = {{"o", TENSOR_REAL, false, {DIM_BATCH, DIM_HEADS, DIM_QUERIES, DIM_HEAD_DIM}},
                  {"lse", TENSOR_REAL, true, {DIM_BATCH, DIM_HEADS, DIM_QUERIES}}},
      .unit_dims = 3,
@@ -189,27 +191,41 @@ size_t op_output_count(const struct op *op) {
     return n;
 }
 
+size_t op_block_table(const struct op *op) {
+    size_t i = 0;
+    while (i < op_input_count(op) && strcmp(op->inputs[i].name, "block_table") != 0)
+        i++;
+    return i < op_input_count(op) ? i : OP_MAX_INPUTS;
+}
+
+const enum dim *op_tensor_shape(const struct op *op, const struct op_tensor *t, bool paged) {
+    for (size_t i = 0; paged && i < MAX_DIMS && t->shape[i] != DIM_NONE; i++)
+        if (t->shape[i] == DIM_KV_HEADS)
+            return op->pool;
+    return t->shape;
+}
+
 /* The product of extents shape[from .. to-1], as far as there are any. */
-static bool extent(size_t *out, const struct op_tensor *t, const struct case_dims *dims,
-                   size_t from, size_t to) {
+static bool extent(size_t *out, const enum dim *shape, const struct case_dims *dims, size_t from,
+                   size_t to) {
     *out = 1;
-    for (size_t i = from; i < to && t->shape[i] != DIM_NONE; i++)
-        if (!size_mul(out, *out, dim_get(dims, t->shape[i])))
+    for (size_t i = from; i < to && shape[i] != DIM_NONE; i++)
+        if (!size_mul(out, *out, dim_get(dims, shape[i])))
             return false;
     return true;
 }
 
-bool op_tensor_count(size_t *out, const struct op_tensor *t, const struct case_dims *dims) {
-    return extent(out, t, dims, 0, MAX_DIMS);
+bool op_tensor_count(size_t *out, const enum dim *shape, const struct case_dims *dims) {
+    return extent(out, shape, dims, 0, MAX_DIMS);
 }
 
 bool op_unit_count(size_t *out, const struct op *op, const struct case_dims *dims) {
-    return extent(out, &op->outputs[0], dims, 0, op->unit_dims);
+    return extent(out, op->outputs[0].shape, dims, 0, op->unit_dims);
 }
 
 static size_t per_unit(const struct op *op, const struct case_dims *dims, size_t output) {
     size_t n;
-    return extent(&n, &op->outputs[output], dims, op->unit_dims, MAX_DIMS) ? n : SIZE_MAX;
+    return extent(&n, op->outputs[output].shape, dims, op->unit_dims, MAX_DIMS) ? n : SIZE_MAX;
 }
 
 size_t op_result_count(const struct op *op, const struct case_dims *dims) {
@@ -231,8 +247,8 @@ struct op_place op_place_of(const struct op *op, const struct case_dims *dims, s
 
 size_t op_unit_of(const struct op *op, size_t input, const struct case_dims *dims, size_t i) {
     const enum dim *shape = op->inputs[input].shape, *units = op->outputs[0].shape;
-    size_t at[DIM_END] = {0}, rank = 0, unit = 0;
-    bool has[DIM_END] = {0};
+    size_t at[DIM_ALL] = {0}, rank = 0, unit = 0;
+    bool has[DIM_ALL] = {0};
     while (rank < MAX_DIMS && shape[rank] != DIM_NONE)
         rank++;
     while (rank-- > 0) { /* the last dimension runs fastest */

@@ -37,7 +37,7 @@ struct op_options {
     size_t ld;        /* elements from row to row of a matrix of real numbers; 0: dense */
 };
 
-#define OP_MAX_INPUTS 8
+#define OP_MAX_INPUTS 9
 #define OP_MAX_OUTPUTS 2
 
 /* One case as an op sees it. */
@@ -105,6 +105,7 @@ struct op {
                             const struct numerics *numerics);
     enum dim dims[MAX_DIMS]; /* of a case, in the order in which they are shown */
     struct op_tensor inputs[OP_MAX_INPUTS], outputs[OP_MAX_OUTPUTS]; /* ended by name NULL */
+    enum dim pool[MAX_DIMS]; /* beside a block table: the shape of inputs with key-value heads */
     size_t unit_dims; /* the first dimensions of every output count the units */
     /* Doubles that unit needs room for, and one unit made of a case: u->row (see op_unit_at). */
     size_t (*unit_room)(const struct op_case *c);
@@ -129,8 +130,25 @@ bool op_is_matrix(const struct op *op);
 size_t op_input_count(const struct op *op);
 size_t op_output_count(const struct op *op);
 
-/* Elements of a tensor, false if they are more than a size_t. */
-bool op_tensor_count(size_t *out, const struct op_tensor *t, const struct case_dims *dims);
+/* The input that is a block table; OP_MAX_INPUTS: the op has none.  Where a kernel takes it, keys and
+ * values are pages of a pool. */
+size_t op_block_table(const struct op *op);
+
+/* Extents of one of its tensors; paged: beside a block table. */
+const enum dim *op_tensor_shape(const struct op *op, const struct op_tensor *t, bool paged);
+
+/* Elements of a tensor of this shape, false if they are more than a size_t. */
+bool op_tensor_count(size_t *out, const enum dim *shape, const struct case_dims *dims);
+
+/*
+ * Where key `key` of a sequence stands, as an index of rows of head_dim in k and v for its head; false:
+ * nowhere, as its page is not of the pool.  Without a block table keys stand side by side.
+ */
+bool attention_key_row(size_t *row, const struct op_case *c, size_t batch, size_t kv_head,
+                       size_t key);
+
+/* Keys of this sequence that are real: all, or as many as it is long. */
+size_t attention_keys_used(const struct op_case *c, size_t batch);
 
 /* Units of a case, and results of one over all outputs.  False if they are more than a size_t. */
 bool op_unit_count(size_t *out, const struct op *op, const struct case_dims *dims);

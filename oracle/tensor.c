@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/size.h"
+
 /* ---- dimensions ------------------------------------------------------------------------------ */
 
 static const struct {
@@ -20,7 +22,9 @@ static const struct {
 };
 
 const char *dim_name(enum dim dim) {
-    return dim_fields[dim].name;
+    static const char *const derived[] = {"pages of a sequence", "pages of the pool",
+                                          "keys of a page"};
+    return dim < DIM_END ? dim_fields[dim].name : derived[dim - DIM_END];
 }
 
 enum dim dim_find(const char *name, size_t length) {
@@ -30,8 +34,21 @@ enum dim dim_find(const char *name, size_t length) {
     return DIM_NONE;
 }
 
+/* SIZE_MAX: more than that. */
+static size_t derived(const struct case_dims *dims, enum dim dim) {
+    const size_t pages = dims->keys / PAGE_KEYS + (dims->keys % PAGE_KEYS != 0);
+    size_t pool;
+    if (dim == DIM_PAGE_KEYS)
+        return PAGE_KEYS;
+    if (dim == DIM_PAGES)
+        return pages;
+    return size_mul(&pool, dims->batch, pages) && pool < SIZE_MAX ? pool + 1 : SIZE_MAX;
+}
+
 size_t dim_get(const struct case_dims *dims, enum dim dim) {
     size_t value;
+    if (dim >= DIM_END)
+        return derived(dims, dim);
     memcpy(&value, (const char *)dims + dim_fields[dim].offset, sizeof value);
     return value;
 }

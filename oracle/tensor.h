@@ -23,9 +23,15 @@ enum dim {
     DIM_HEAD_DIM,
     DIM_K,     /* of a top-k */
     DIM_PARTS, /* of a row, each with its lse: attention_combine */
-    DIM_END
+    DIM_END,
+    /* Of others, for the shapes of a paged cache; no case names them. */
+    DIM_PAGES = DIM_END, /* of one sequence: ceil(keys / PAGE_KEYS) */
+    DIM_POOL,            /* of all: one for each page of each sequence, and one more */
+    DIM_PAGE_KEYS,       /* PAGE_KEYS */
+    DIM_ALL
 };
 
+#define PAGE_KEYS 16
 #define DIM_COUNT (DIM_END - 1)
 #define MAX_DIMS 7 /* of one op or tensor, with the DIM_NONE that ends them */
 

@@ -1,9 +1,10 @@
 /* oracle/unit_attention.c - one query row of one head of a case. */
+#include <math.h>
 #include <stdio.h>
 
 #include "oracle/op_impl.h"
 
-enum { IN_Q, IN_K, IN_V, IN_LENGTHS, IN_BIAS, IN_MASK, IN_SLOPES, IN_SINKS };
+enum { IN_Q, IN_K, IN_V, IN_LENGTHS, IN_BIAS, IN_MASK, IN_SLOPES, IN_SINKS, IN_BLOCK_TABLE };
 
 /* q, a sink; bias and a mask of bytes where there are any. */
 size_t attention_room(const struct op_case *c) {
@@ -22,21 +23,46 @@ size_t attention_sharers(const struct case_dims *d) {
     return d->kv_heads > 0 ? d->heads / d->kv_heads * d->queries : 0;
 }
 
-/* Slots that are real: all, or as many as the sequence is long. */
-static size_t keys_used(const struct op_case *c, size_t batch) {
+size_t attention_keys_used(const struct op_case *c, size_t batch) {
     if (!c->in[IN_LENGTHS].type)
         return c->dims.keys;
     double length = tensor_get(&c->in[IN_LENGTHS], batch);
     return length <= 0 ? 0 : length >= (double)c->dims.keys ? c->dims.keys : (size_t)length;
 }
 
-static void load_keys(struct op_unit *u, size_t kv_head) {
-    size_t n = u->c.dims.keys * u->c.dims.head_dim;
-    if (u->shared->loaded == kv_head)
+bool attention_key_row(size_t *row, const struct op_case *c, size_t batch, size_t kv_head,
+                       size_t key) {
+    const struct case_dims *d = &c->dims;
+    const struct tensor *table = &c->in[IN_BLOCK_TABLE];
+    if (!table->type) {
+        *row = (batch * d->kv_heads + kv_head) * d->keys + key;
+        return true;
+    }
+    double page = tensor_get(table, batch * dim_get(d, DIM_PAGES) + key / PAGE_KEYS);
+    if (!(page >= 0 && page < (double)dim_get(d, DIM_POOL)))
+        return false;
+    *row = ((size_t)page * PAGE_KEYS + key % PAGE_KEYS) * d->kv_heads + kv_head;
+    return true;
+}
+
+/* Keys that are not real are not looked for. */
+static void load_keys(struct op_unit *u, size_t batch, size_t kv_head) {
+    const size_t n = u->c.dims.head_dim, own = batch * u->c.dims.kv_heads + kv_head;
+    const size_t used = attention_keys_used(&u->c, batch);
+    double *k = u->shared->values, *v = k + u->c.dims.keys * n;
+    size_t row;
+    if (u->shared->loaded == own)
         return;
-    tensor_row(u->shared->values, &u->c.in[IN_K], kv_head * n, n);
-    tensor_row(u->shared->values + n, &u->c.in[IN_V], kv_head * n, n);
-    u->shared->loaded = kv_head;
+    for (size_t j = 0; j < used; j++) {
+        bool there = attention_key_row(&row, &u->c, batch, kv_head, j);
+        for (size_t c = 0; !there && c < n; c++)
+            k[j * n + c] = v[j * n + c] = NAN;
+        if (!there)
+            continue;
+        tensor_row(k + j * n, &u->c.in[IN_K], row * n, n);
+        tensor_row(v + j * n, &u->c.in[IN_V], row * n, n);
+    }
+    u->shared->loaded = own;
 }
 
 void attention_unit(struct op_unit *u, size_t index) {
@@ -46,13 +72,13 @@ void attention_unit(struct op_unit *u, size_t index) {
     const struct tensor *in = c->in;
     size_t query = index % d->queries, head = index / d->queries % d->heads;
     size_t batch = index / d->queries / d->heads;
-    size_t kv_head = batch * d->kv_heads + head / (d->heads / d->kv_heads);
+    size_t kv_head = head / (d->heads / d->kv_heads);
     double *q = u->memory, *sink = q + d->head_dim, *bias = sink + 1;
     unsigned char *mask = (unsigned char *)(bias + (in[IN_BIAS].type ? d->keys : 0));
     struct attention_row *r = &u->own.attention;
 
     tensor_row(q, &in[IN_Q], index * d->head_dim, d->head_dim);
-    load_keys(u, kv_head);
+    load_keys(u, batch, kv_head);
     *r = (struct attention_row){.q = q,
                                 .k = u->shared->values,
                                 .v = u->shared->values + d->keys * d->head_dim,
@@ -61,7 +87,7 @@ void attention_unit(struct op_unit *u, size_t index) {
                                 .head_dim = d->head_dim,
                                 .value_dim = d->head_dim,
                                 .keys = d->keys,
-                                .keys_used = keys_used(c, batch),
+                                .keys_used = attention_keys_used(c, batch),
                                 .query = query,
                                 .queries = d->queries,
                                 .scale = o->scale,

@@ -229,32 +229,6 @@ combine(const float *__restrict__ o_part, const float *__restrict__ lse_part, T 
         lse[row] = l == 0.0f ? NEG_INF : at + logf(l);
 }
 
-/*
- * K and V as a paged cache holds them, for the gate: page j of sequence b becomes physical page
- * `pages - 1 - (j * batches + b)`, so no two neighbours stay neighbours.  What a page has beyond the
- * last key stays unwritten.  A block per page, head and batch.
- */
-template <class T, int HD>
-static __device__ __forceinline__ void fill_pages(const T *__restrict__ k, const T *__restrict__ v,
-                                                  T *__restrict__ k_pages, T *__restrict__ v_pages,
-                                                  int *__restrict__ table, int keys) {
-    const int page = blockIdx.x, head = blockIdx.y, batch = blockIdx.z;
-    const int heads = gridDim.y, pages = gridDim.x * gridDim.z;
-    const int physical = pages - 1 - (page * (int)gridDim.z + batch);
-
-    if (head == 0 && threadIdx.x == 0)
-        table[batch * gridDim.x + page] = physical;
-    for (int i = threadIdx.x; i < PAGE * HD; i += blockDim.x) {
-        const int r = i / HD, d = i % HD, key = page * PAGE + r;
-        if (key >= keys)
-            break;
-        const size_t from = (((size_t)batch * heads + head) * keys + key) * HD + d;
-        const size_t to = (((size_t)physical * PAGE + r) * heads + head) * HD + d;
-        k_pages[to] = k[from];
-        v_pages[to] = v[from];
-    }
-}
-
 #define SPLIT(NAME, T, HD)                                                                         \
     extern "C" __global__ void __launch_bounds__(WARPS *WARP, 2) attention_split_kv_##NAME(        \
         const T *q, const T *k, const T *v, const int *lengths, float *o_part, float *lse_part,    \
@@ -268,10 +242,6 @@ static __device__ __forceinline__ void fill_pages(const T *__restrict__ k, const
         float scale, float scale_log2) {                                                           \
         split<T, HD, true>(q, k, v, table, lengths, o_part, lse_part, heads, kv_heads, keys,       \
                            max_pages, split_keys, scale, scale_log2);                              \
-    }                                                                                              \
-    extern "C" __global__ void attention_fill_pages_##NAME(const T *k, const T *v, T *k_pages,     \
-                                                           T *v_pages, int *table, int keys) {     \
-        fill_pages<T, HD>(k, v, k_pages, v_pages, table, keys);                                    \
     }
 
 SPLIT(hd64_f16, __half, 64)

@@ -155,8 +155,11 @@ static size_t check_case(struct loaded_kernel *lk, struct kase *c, bool schedule
 /* One dense matrix and nothing else. */
 static bool is_plain(const struct kernel *k) {
     struct op_options options;
-    if (!op_is_matrix(k->op) || k->more_in[1])
+    if (!op_is_matrix(k->op))
         return false;
+    for (size_t i = 1; i < OP_MAX_INPUTS; i++)
+        if (k->more_in[i])
+            return false;
     CHECK(kernel_options(&options, k, (struct case_dims){1, 1}) == OK, "%s", status_message());
     return !options.causal && !options.ld;
 }
