@@ -41,7 +41,7 @@ static bool too_loose(const struct dtype *dt, struct enclosure want) {
 }
 
 struct element compare(const struct dtype *dt, uint32_t got, struct enclosure want,
-                       struct budget budget, bool never_written, bool final) {
+                       struct budget budget, bool never_written, enum looseness looseness) {
     struct element e = {.state = WITHIN, .error = ulp_error(dt, got, want)};
     if (never_written) {
         e.state = NEVER_WRITTEN;
@@ -49,7 +49,8 @@ struct element compare(const struct dtype *dt, uint32_t got, struct enclosure wa
     } else if (budget.lo == INFINITY) {
         e.state =
             UNCLAIMED; /* a correct kernel may overflow on the way: any class may come of it */
-    } else if (!final && (!(budget.hi <= budget.lo * (1 + 0x1p-30)) || too_loose(dt, want))) {
+    } else if ((looseness <= LOOSE_IF_STEPS && !(budget.hi <= budget.lo * (1 + 0x1p-30))) ||
+               (looseness <= LOOSE_IF_WIDE && too_loose(dt, want))) {
         e.state = UNDECIDED; /* the budget steps within the enclosure, or the ulp may */
     } else if (e.error.outcome == ULP_CLASS_MISMATCH) {
         e.state = WRONG_CLASS;

@@ -137,9 +137,11 @@ static status_t judge_rows(struct judge *g, struct piece *p, size_t first, size_
     judge_load(g, first, n);
     TRY(judge_look(g, first, n));
     for (size_t i = 0; i < n; i++)
-        if (!g->looks[i].within)
+        if (!g->looks[i].within) {
+            g->open_rows[open] = first + i;
             g->open[open++] = i;
-    TRY(truth_rows(g->truth, &g->units, first, g->open, open));
+        }
+    TRY(truth_rows(g->truth, &g->units, g->open, g->open_rows, open));
     for (size_t i = 0; i < n; i++) {
         if (g->looks[i].within)
             take_look(p, g, &g->looks[i], first + i);
@@ -181,8 +183,11 @@ static status_t look_closer(void *context, unsigned worker, size_t item) {
     *p = (struct piece){.j = {.verdict = VERDICT_PASS}};
     TRY(judge_of(&g, all, worker));
     judge_load(g, row, 1);
-    TRY(truth_rows(g->truth, &g->units, row, &at, 1));
-    TRY(judge_row(g, &p->j, &p->trust, row, 0));
+    TRY(truth_rows(g->truth, &g->units, &at, &row, 1)); /* known, but for ops that share nothing */
+    g->passed = true;
+    st = judge_row(g, &p->j, &p->trust, row, 0);
+    g->passed = false;
+    TRY(st);
     if (p->j.verdict != VERDICT_PASS)
         TRY(FAIL(ERR_SELF,
                  "Assay contradicts itself on %s, row %zu: its common look says PASS, a closer one "
@@ -192,11 +197,36 @@ done:
     return st;
 }
 
+/* Where rows share a part, those of each part side by side. */
+static status_t know_together(struct judging *all, const struct passed *rows, size_t n) {
+    bool taken[MOST_LOOKS] = {false};
+    struct judge *g;
+    status_t st = OK;
+    TRY(judge_of(&g, all, 0));
+    for (size_t i = 0; i < n && g->together > 1; i++) {
+        size_t count = 0;
+        for (size_t k = i; k < n && count < g->together; k++) {
+            if (taken[k] || rows[k].row / all->part != rows[i].row / all->part)
+                continue;
+            taken[k] = true;
+            op_unit_at(&g->units.unit[count], rows[k].row);
+            g->open_rows[count] = rows[k].row;
+            g->open[count] = count;
+            count++;
+        }
+        TRY(truth_rows(all->truth, &g->units, g->open, g->open_rows, count));
+    }
+done:
+    return st;
+}
+
 /* n <= MOST_LOOKS rows; their errors are in j already. */
 static status_t look_at(struct judging *all, struct judgement *j, struct trust *trust,
                         const struct passed *rows, size_t n) {
     all->looked_at = rows;
-    status_t st = parallel_for(all->truth->company.threads, n, look_closer, all);
+    status_t st = know_together(all, rows, n);
+    if (st == OK)
+        st = parallel_for(all->truth->company.threads, n, look_closer, all);
     for (size_t i = 0; st == OK && i < n; i++) {
         struct judgement found = all->looks[i].j;
         found.max_ulp = found.max_rel = 0;

@@ -16,11 +16,11 @@ bool sums_exactly(const struct kernel *kernel, const struct test_case *c);
 size_t units_together(const struct op *op, const struct case_dims *dims);
 
 /*
- * Make rows known: first + at[i], i < n, which is u->unit[at[i]].  Threads may do so side by side
- * with units of their own, for different rows.
+ * Make rows of one part known: rows[i], i < n, which is u->unit[at[i]].  Threads may do so side by
+ * side with units of their own, for different rows.
  */
-MUST_CHECK status_t truth_rows(struct truth *t, const struct op_units *u, size_t first,
-                               const size_t *at, size_t n);
+MUST_CHECK status_t truth_rows(struct truth *t, const struct op_units *u, const size_t *at,
+                               const size_t *rows, size_t n);
 
 /* ---- element.c ------------------------------------------------------------------------------- */
 
@@ -39,9 +39,15 @@ struct budget {
 
 uint32_t poison_of(const struct dtype *dt);
 
-/* final: there is no tighter enclosure. */
+/* When an enclosure is too loose to say anything. */
+enum looseness {
+    LOOSE_IF_WIDE,    /* and if the budget steps within it */
+    LOOSE_IF_STEPS,   /* only then: its class and, within 2^-6 ulp, its ulp are known */
+    LOOSE_NEVER,      /* there is no tighter one */
+};
+
 struct element compare(const struct dtype *dt, uint32_t got, struct enclosure want,
-                       struct budget budget, bool never_written, bool final);
+                       struct budget budget, bool never_written, enum looseness looseness);
 
 enum verdict state_verdict(enum state s);
 
@@ -86,11 +92,12 @@ struct judge {
     size_t together;                 /* units side by side */
     bool exact;                      /* budgets are 0 throughout */
     bool quick;                      /* the common look may be asked */
+    bool passed;                     /* the row has, at the common look: its rho is wanted */
     bool poison_known, poison_is_news;
     struct op_units units;           /* together: those being judged */
     const struct oracle_row **rows;  /* together: of them */
     struct tier_extremes *looks;     /* together: what the common look found */
-    size_t *open;                    /* together: which of them it left */
+    size_t *open, *open_rows;        /* together: which of them it left */
     double *got;                     /* together x shown: values */
     double *lo, *hi;                 /* step: budgets */
     struct enclosure *want;          /* step */

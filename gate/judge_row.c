@@ -92,6 +92,7 @@ status_t judge_init(struct judge *g, const struct kernel *kernel, const struct t
     g->rows = new_array(g->together, sizeof *g->rows);
     g->looks = new_array(g->together, sizeof *g->looks);
     g->open = new_array(g->together, sizeof *g->open);
+    g->open_rows = new_array(g->together, sizeof *g->open_rows);
     g->got = new_array(g->step, g->together * sizeof *g->got);
     g->lo = new_array(g->step, sizeof *g->lo);
     g->hi = new_array(g->step, sizeof *g->hi);
@@ -99,7 +100,7 @@ status_t judge_init(struct judge *g, const struct kernel *kernel, const struct t
     g->scale = new_array(g->step, sizeof *g->scale);
     g->elements = new_array(g->step, sizeof *g->elements);
     g->again = new_array(g->step, sizeof *g->again);
-    if (!g->rows || !g->looks || !g->open || !g->got || !g->lo || !g->hi || !g->want || !g->scale ||
+    if (!g->rows || !g->looks || !g->open || !g->open_rows || !g->got || !g->lo || !g->hi || !g->want || !g->scale ||
         !g->elements || !g->again)
         TRY(FAIL(ERR_NOMEM, "no memory to judge %zu results at a time", g->step));
 done:
@@ -111,6 +112,7 @@ void judge_clear(struct judge *g) {
     free(g->rows);
     free(g->looks);
     free(g->open);
+    free(g->open_rows);
     free(g->got);
     free(g->lo);
     free(g->hi);
@@ -183,7 +185,10 @@ static status_t climb(struct judge *g, struct element *elements, struct tally *t
     size_t decided = 0;
     status_t st = OK;
     for (;;) {
-        bool final = tier == TIER_MPFR;
+        const bool final = tier == TIER_MPFR;
+        const enum looseness looseness = final       ? LOOSE_NEVER
+                                         : g->passed ? LOOSE_IF_STEPS
+                                                     : LOOSE_IF_WIDE;
         size_t open = 0;
         TRY(row_budgets(g, x, tier));
         for (size_t col = 0; col < g->step; col++) {
@@ -195,7 +200,7 @@ static status_t climb(struct judge *g, struct element *elements, struct tally *t
             const struct dtype *dt = type->dtype;
             uint32_t bits = judge_got(g, row, col);
             elements[col] = compare(dt, bits, g->want[col], (struct budget){g->lo[col], g->hi[col]},
-                                    never_written(g, dt, bits), final);
+                                    never_written(g, dt, bits), looseness);
             open += elements[col].state == UNDECIDED;
         }
         size_t now = g->step - open;
@@ -319,7 +324,7 @@ status_t audit_row(struct judge *g, struct tally *tally, size_t row) {
     status_t st = OK;
     judge_load(g, row, 1);
     TRY(judge_look(g, row, 1));
-    TRY(truth_rows(g->truth, &g->units, row, &at, 1));
+    TRY(truth_rows(g->truth, &g->units, &at, &row, 1));
     memcpy(g->want, g->truth->want + row * g->step, g->step * sizeof *g->want);
     TRY(climb(g, g->elements, &ignored, g->rows[0], row, (enum tier)g->truth->tier[row]));
     TRY(g->kernel->op->enclose(g->want, g->rows[0]));

@@ -43,37 +43,37 @@ size_t units_together(const struct op *op, const struct case_dims *dims) {
     return n < UNITS_TOGETHER ? n : UNITS_TOGETHER;
 }
 
-status_t truth_rows(struct truth *t, const struct op_units *u, size_t first, const size_t *at,
-                    size_t n) {
+status_t truth_rows(struct truth *t, const struct op_units *u, const size_t *at,
+                    const size_t *rows, size_t n) {
     struct enclosure *want = NULL;
-    const struct oracle_row **rows = NULL;
+    const struct oracle_row **units = NULL;
     enum tier *tier = NULL;
     size_t *unknown = NULL, count = 0, bytes;
     status_t st = OK;
     if (n == 0)
         return OK;
-    rows = new_array(n, sizeof *rows);
+    units = new_array(n, sizeof *units);
     tier = calloc(n, sizeof *tier);
     unknown = new_array(n, sizeof *unknown);
-    if (!size_mul(&bytes, n, t->step) || !rows || !tier || !unknown ||
+    if (!size_mul(&bytes, n, t->step) || !units || !tier || !unknown ||
         !(want = new_array(bytes, sizeof *want)))
         TRY(FAIL(ERR_NOMEM, "no memory for the truth of %zu rows", n));
     for (size_t i = 0; i < n; i++) {
-        if (t->tier[first + at[i]] != TIER_COUNT)
+        if (t->tier[rows[i]] != TIER_COUNT)
             continue;
-        rows[count] = &u->unit[at[i]].row;
+        units[count] = &u->unit[at[i]].row;
         tier[count] = t->first;
-        unknown[count++] = first + at[i];
+        unknown[count++] = rows[i];
     }
     if (count == 0)
         goto done;
-    TRY(tier_enclose_rows(want, tier, t->op, rows, count, t->step));
+    TRY(tier_enclose_rows(want, tier, t->op, units, count, t->step));
     for (size_t i = 0; i < count; i++) {
         memcpy(t->want + unknown[i] * t->step, want + i * t->step, t->step * sizeof *want);
         t->tier[unknown[i]] = (unsigned char)tier[i];
     }
 done:
-    free(rows);
+    free(units);
     free(tier);
     free(unknown);
     free(want);
@@ -83,17 +83,19 @@ done:
 status_t truth_fill(struct truth *t) {
     const struct op_case oc = case_for_op(t->c, t->empty_row);
     const size_t part = op_sharers(t->op, &t->c->dims), most = units_together(t->op, &t->c->dims);
-    size_t at[UNITS_TOGETHER];
+    size_t at[UNITS_TOGETHER], rows[UNITS_TOGETHER];
     struct op_units units = {0};
     status_t st = OK;
-    for (size_t i = 0; i < most; i++)
-        at[i] = i;
     TRY(op_units_init(&units, most, t->op, &oc));
     for (size_t row = 0, n; row < t->units; row += n) {
         n = part - row % part;
         n = n < most ? n : most;
+        for (size_t i = 0; i < n; i++) {
+            at[i] = i;
+            rows[i] = row + i;
+        }
         op_units_at(&units, row, n);
-        TRY(truth_rows(t, &units, row, at, n));
+        TRY(truth_rows(t, &units, at, rows, n));
     }
 done:
     op_units_clear(&units);

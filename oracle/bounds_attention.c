@@ -121,13 +121,15 @@ static void bound_logit(struct bound *b, struct key *key) {
         return;
     }
     const double *k = row->k + key->j * row->k_stride;
-    double z = 0, size = 0, largest = b->largest_q, n = (double)row->head_dim;
-    for (size_t i = 0; i < row->head_dim; i++) {
+    double largest = b->largest_q, n = (double)row->head_dim, sums[4] = {0}, sizes[4] = {0};
+    for (size_t i = 0; i < row->head_dim; i++) { /* four chains of additions, not one */
         double product = row->q[i] * k[i];
-        z += product;
-        size += fabs(product);
+        sums[i % 4] += product;
+        sizes[i % 4] += fabs(product);
         largest = larger(largest, fabs(k[i]));
     }
+    double z = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
     const double blocks = ceil(n / fmax(1, b->nu->qk.block));
     double own = size * (n + 4) * 0x1p-52;
     double error = size * accumulation_error(&b->nu->qk, n, blocks) + own +
@@ -297,13 +299,13 @@ static void bound_weights(struct bound *b) {
 
 /* ---- o and lse ------------------------------------------------------------------------------- */
 
-/* A column's sums over the keys: the formula of docs/bounds.md, "o". */
-struct column {
-    double size, moved, noise, largest;
+/* Of every column, sums over the keys: the formula of docs/bounds.md, "o". */
+struct columns {
+    double *size, *moved, *noise, *largest;
 };
 
-/* Of one key with a value, in every column. */
-static void add_key(struct column *columns, const struct bound *b, const struct key *key,
+/* Of one key with a value. */
+static void add_key(const struct columns *s, const struct bound *b, const struct key *key,
                     const struct enclosure *o) {
     const struct numerics *nu = b->nu;
     const double *v = b->row->v + key->j * b->row->v_stride;
@@ -311,34 +313,36 @@ static void add_key(struct column *columns, const struct bound *b, const struct 
     alone = compound(alone, key->rounding);
     if (nu->divide_first)
         alone = compound(alone, b->division.rel + (b->division.nearest ? U32 : 0));
-    const double common = key->p * key->eta, weight = key->p * (1 + key->eta);
+    const double common = key->p * key->eta, weight = key->p * (1 + key->eta), floor = b->floor;
+    const double *size_of = s->size;
+    double *restrict moved = s->moved, *restrict noise = s->noise, *restrict largest = s->largest;
     for (size_t c = 0; c < b->row->value_dim; c++) {
         const double size = fabs(v[c]);
-        if (!(size <= DBL_MAX)) /* weight 0, or only the class counts */
-            continue;
-        columns[c].moved += common * larger(fabs(v[c] - o[c].lo), fabs(v[c] - o[c].hi));
-        columns[c].noise += weight * size * alone + b->floor * (size + columns[c].size);
-        columns[c].largest = larger(columns[c].largest, size);
+        const bool counts = size <= DBL_MAX; /* else weight 0, or only the class counts */
+        const double apart = larger(fabs(v[c] - o[c].lo), fabs(v[c] - o[c].hi));
+        moved[c] += counts ? common * apart : 0;
+        noise[c] += counts ? weight * size * alone + floor * (size + size_of[c]) : 0;
+        largest[c] = counts ? larger(largest[c], size) : largest[c];
     }
 }
 
 /* The sink: a key with v = 0. */
-static void add_sink(struct column *columns, const struct bound *b, const struct key *key) {
+static void add_sink(const struct columns *s, const struct bound *b, const struct key *key) {
     for (size_t c = 0; c < b->row->value_dim; c++) {
-        columns[c].moved += key->p * key->eta * columns[c].size;
-        columns[c].noise += b->floor * columns[c].size;
+        s->moved[c] += key->p * key->eta * s->size[c];
+        s->noise[c] += b->floor * s->size[c];
     }
 }
 
-static double column_bound(const struct bound *b, const struct column *column) {
+static double column_bound(const struct bound *b, const struct columns *s, size_t c) {
     const struct numerics *nu = b->nu;
-    const double size = column->size, largest = column->largest, n = (double)b->visible;
+    const double size = s->size[c], largest = s->largest[c], n = (double)b->visible;
     const struct dtype *p_type = nu->p_type != NULL ? nu->p_type : nu->acc;
-    double noise = column->noise +
+    double noise = s->noise[c] +
                    accumulation_floor(&nu->pv, n, b->pv_blocks, p_type, largest) * exp(2 * b->worst);
     if (nu->divide_first)
         noise += n * largest * 0x1p-149;
-    double err = (column->moved + noise + size * b->denominator_noise) / (1 - b->den);
+    double err = (s->moved[c] + noise + size * b->denominator_noise) / (1 - b->den);
     /* The unnormalised numerator: S times as large, and more under a lazy maximum. */
     double held = largest * n * (1 + b->den) * exp2(nu->lazy_threshold);
     if (!(held <= dtype_max(nu->acc)))
@@ -350,22 +354,23 @@ static double column_bound(const struct bound *b, const struct column *column) {
     return outward(with_output(err, size, nu), b->count + b->row->value_dim);
 }
 
-static status_t bound_columns(double *o_budget, struct bound *b, const struct enclosure *o) {
+static status_t bound_columns(double *o_budget, const struct bound *b, const struct enclosure *o) {
     const size_t n = b->row->value_dim;
-    struct column *columns = calloc(n + 1, sizeof *columns);
-    if (columns == NULL)
+    double *memory = calloc(4 * n + 1, sizeof *memory);
+    const struct columns s = {memory, memory + n, memory + 2 * n, memory + 3 * n};
+    if (memory == NULL)
         return FAIL(ERR_NOMEM, "bounds: no memory for a head of %zu", n);
     for (size_t c = 0; c < n; c++)
-        columns[c].size = fmax(fabs(o[c].lo), fabs(o[c].hi));
+        s.size[c] = fmax(fabs(o[c].lo), fabs(o[c].hi));
     for (size_t i = 0; i < b->count; i++)
         if (b->keys[i].j == SIZE_MAX)
-            add_sink(columns, b, &b->keys[i]);
+            add_sink(&s, b, &b->keys[i]);
         else
-            add_key(columns, b, &b->keys[i], o);
+            add_key(&s, b, &b->keys[i], o);
     for (size_t c = 0; c < n; c++)
         if (!enclosure_is_nan(o[c]) && !isinf(o[c].lo))
-            o_budget[c] = column_bound(b, &columns[c]);
-    free(columns);
+            o_budget[c] = column_bound(b, &s, c);
+    free(memory);
     return OK;
 }
 

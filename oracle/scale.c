@@ -71,8 +71,9 @@ void attention_scale(struct result_scale *scale, const struct oracle_row *row) {
     for (size_t j = 0; j < r->keys_used; j++) {
         if (!attention_visible(r, j))
             continue;
+        const double *v = r->v + j * r->v_stride;
         for (size_t c = 0; c < r->value_dim; c++)
-            scale[c].term = fmax(scale[c].term, fabs(or_zero(r->v[j * r->v_stride + c])));
+            scale[c].term = fabs(v[c]) > scale[c].term && isfinite(v[c]) ? fabs(v[c]) : scale[c].term;
     }
     for (size_t c = 0; c < r->value_dim; c++)
         scale[c].plain = scale[c].term;

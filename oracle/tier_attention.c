@@ -6,6 +6,7 @@
  */
 #include "oracle/tier_attention.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #define KEYS_AT_ONCE ((size_t)256)
 #define MAX_SIZE 0x1p200 /* of an entry: no product overflows */
+#define MOST_WIDTH 16    /* of a panel, at any level */
 
 static size_t round_up(size_t n, size_t unit) {
     return (n + unit - 1) / unit * unit;
@@ -28,28 +30,53 @@ static bool taken(double x) {
     return fabs(x) <= MAX_SIZE; /* not NaN */
 }
 
-/* Whether it is odd; its column of k's panel and row of v's are 0 then. */
-static bool lay_out(struct batch *b, size_t j) {
-    const struct attention_row *row = b->rows;
-    const double *k = row->k + j * row->k_stride, *v = row->v + j * row->v_stride;
-    const size_t width = b->simd->width;
-    double *to = b->k + j / width * width * b->dim + j % width;
-    bool odd = false;
-    for (size_t i = 0; i < b->dim; i++)
-        odd |= !taken(k[i]);
-    for (size_t c = 0; c < b->value_dim; c++)
-        odd |= !taken(v[c]);
-    for (size_t i = 0; i < b->dim; i++)
-        to[i * width] = odd ? 0 : k[i];
-    for (size_t c = 0; c < b->value_dim && !odd; c++) {
-        b->v[(c / width * b->padded + j) * width + c % width] = v[c];
-        b->largest = fmax(b->largest, fabs(v[c]));
+/* The largest of n entries that are all taken; else a number that is not. */
+static double largest_of(const double *x, size_t n) {
+    double largest = 0;
+    bool all = true;
+    for (size_t i = 0; i < n; i++) {
+        largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
+        all &= taken(x[i]);
     }
-    return odd;
+    return all ? largest : INFINITY;
+}
+
+/*
+ * Keys j .. j + n - 1 of one panel, side by side.  An odd one, with an entry that is not taken, leaves
+ * its column of k's panel and row of v's 0.
+ */
+static void lay_out(struct batch *b, size_t j, size_t n) {
+    const struct attention_row *row = b->rows;
+    const size_t width = b->simd->width;
+    const double *k[MOST_WIDTH], *v[MOST_WIDTH];
+    size_t lane[MOST_WIDTH], kept = 0;
+    for (size_t l = 0; l < n; l++) {
+        k[kept] = row->k + (j + l) * row->k_stride;
+        v[kept] = row->v + (j + l) * row->v_stride;
+        lane[kept] = l;
+        double of_v = largest_of(v[kept], b->value_dim);
+        if (!taken(of_v) || !taken(largest_of(k[kept], b->dim))) {
+            b->odd[b->odd_count++] = j + l;
+            continue;
+        }
+        b->largest = of_v > b->largest ? of_v : b->largest;
+        kept++;
+    }
+    double *to = b->k + j * b->dim;
+    for (size_t i = 0; i < b->dim; i++, to += width)
+        for (size_t l = 0; l < kept; l++)
+            to[lane[l]] = k[l][i];
+    for (size_t c = 0; c < b->value_dim; c += width) {
+        const size_t columns = b->value_dim - c < width ? b->value_dim - c : width;
+        for (size_t l = 0; l < kept; l++)
+            memcpy(b->v + (c / width * b->padded + j + lane[l]) * width, v[l] + c,
+                   columns * sizeof(double));
+    }
 }
 
 status_t batch_init(struct batch *b, const struct attention_row *rows, size_t count) {
     *b = (struct batch){.simd = attention_simd(), .rows = rows, .count = count};
+    assert(b->simd->width <= MOST_WIDTH);
     b->dim = rows->head_dim;
     b->value_dim = rows->value_dim;
     for (size_t r = 0; r < count; r++)
@@ -76,9 +103,8 @@ status_t batch_init(struct batch *b, const struct attention_row *rows, size_t co
     b->o_part = b->size + GROUP * b->columns;
     b->size_part = b->o_part + GROUP * b->columns;
     b->own = b->size_part + GROUP * b->columns;
-    for (size_t j = 0; j < b->keys; j++)
-        if (lay_out(b, j))
-            b->odd[b->odd_count++] = j;
+    for (size_t j = 0; j < b->keys; j += b->simd->width)
+        lay_out(b, j, b->keys - j < b->simd->width ? b->keys - j : b->simd->width);
     return OK;
 }
 

@@ -16,11 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/rng.h"
 #include "gate/judge.h"
 #include "oracle/simd_row.h"
-#include "oracle/tier_attention.h"
-#include "oracle/ulp.h"
 #include "tests/gate/fake.h"
 
 #define THREADS 256
@@ -147,186 +144,107 @@ static bool bench_softmax(size_t rows, size_t cols) {
 
 #define LANES 32 /* partial sums of the weights */
 
-/* Queries on one k and v: what the oracle sees, and what the kernel below made of it. */
-struct attention {
-    size_t queries, keys, dim;
-    float *data;
-    double *values, *o, *lse;
-    struct attention_row *rows;
-    struct numerics nu;
-};
-
-/* Two passes over the keys, products and sums one after another. */
-static void attention_kernel(double *o, double *lse, const float *q, const float *k, const float *v,
-                             size_t keys, size_t dim, float scale, float *z) {
-    float max = -INFINITY, part[LANES] = {0}, sum[256] = {0};
-    for (size_t j = 0; j < keys; j++) {
+/* Two passes over the keys, products and sums one after another; z: room for the logits. */
+static void attention_row(float *o, float *lse, const float *q, const float *k, const float *v,
+                          const struct case_dims *d, float scale, float *z) {
+    float max = -INFINITY, part[LANES] = {0};
+    const size_t dim = d->head_dim;
+    memset(o, 0, dim * sizeof *o);
+    for (size_t j = 0; j < d->keys; j++) {
         float dot = 0;
         for (size_t i = 0; i < dim; i++)
             dot += q[i] * k[j * dim + i];
         z[j] = dot * scale;
         max = fmaxf(max, z[j]);
     }
-    for (size_t j = 0; j < keys; j++) {
+    for (size_t j = 0; j < d->keys; j++) {
         float p = expf(z[j] - max);
         part[j % LANES] += p;
         for (size_t c = 0; c < dim; c++)
-            sum[c] += p * v[j * dim + c];
+            o[c] += p * v[j * dim + c];
     }
     for (size_t half = LANES / 2; half > 0; half /= 2)
         for (size_t t = 0; t < half; t++)
             part[t] += part[t + half];
     for (size_t c = 0; c < dim; c++)
-        o[c] = sum[c] / part[0];
+        o[c] /= part[0];
     *lse = max + logf(part[0]);
 }
 
-static void attention_make(struct attention *a, size_t queries, size_t keys, size_t dim) {
-    const size_t n = queries * dim, m = keys * dim;
-    *a = (struct attention){.queries = queries, .keys = keys, .dim = dim};
-    a->nu = (struct numerics){.in = &dtypes[DT_F32],
-                              .acc = &dtypes[DT_F32],
-                              .out = &dtypes[DT_F32],
-                              .exp = EXP_EXPF,
-                              .divide = DIVIDE_IEEE,
-                              .log = LOG_LOGF,
-                              .sum_height = ceil((double)keys / LANES) + 5,
-                              .qk = {.height = (double)dim},
-                              .pv = {.height = (double)keys}};
-    a->data = new_floats(n + 2 * m + keys);
-    a->values = calloc(n + 2 * m, sizeof *a->values);
-    a->o = calloc(n, sizeof *a->o);
-    a->lse = calloc(queries, sizeof *a->lse);
-    a->rows = calloc(queries, sizeof *a->rows);
-    if (!a->values || !a->o || !a->lse || !a->rows)
-        exit(3);
-    struct rng rng = rng_from_seed(7);
-    for (size_t i = 0; i < n + 2 * m; i++) {
-        double sum = 0;
-        for (int k = 0; k < 4; k++)
-            sum += rng_unit(&rng) - 0.5;
-        a->data[i] = (float)(sum * sqrt(3));
-        a->values[i] = a->data[i];
+static struct fake attention_fake(const struct case_dims *d) {
+    const struct tensor_type *f32 = tensor_type_of(&dtypes[DT_F32]);
+    struct fake fake = fake_kernel("attention", "attention", NULL);
+    fake.kernel.more_in[1] = fake.kernel.more_in[2] = fake.kernel.more_out[1] = f32;
+    fake.options.scale = (float)(1 / sqrt((double)d->head_dim));
+    fake.numerics.log = LOG_LOGF;
+    fake.numerics.sum_height = ceil((double)d->keys / LANES) + 5;
+    fake.numerics.qk = (struct accumulation){.height = (double)d->head_dim};
+    fake.numerics.pv = (struct accumulation){.height = (double)d->keys};
+    return fake;
+}
+
+/* Queries on one k and v, computed and then judged from this tier on, PASSES times if quick. */
+static struct result judge_attention(enum tier first, struct case_dims d) {
+    const struct fake fake = attention_fake(&d);
+    struct result fastest = {.seconds = INFINITY};
+    struct tensor_block y;
+    struct test_case c;
+    check(case_make(&c, fill_of(fake.kernel.op, "normal"), &fake.kernel, d, 7));
+    check(kernel_outputs(&y, &fake.kernel, d, NULL));
+    char *out = (char *)new_floats(y.bytes / sizeof(float) + 1);
+    float *z = new_floats(d.keys);
+    check(kernel_outputs(&y, &fake.kernel, d, out));
+    for (size_t r = 0; r < d.queries; r++)
+        attention_row((float *)y.tensors[0].data + r * d.head_dim, (float *)y.tensors[1].data + r,
+                      (const float *)c.in[0].data + r * d.head_dim, c.in[1].data, c.in[2].data, &d,
+                      (float)fake.options.scale, z);
+    for (int pass = 0; pass < (first == TIER_MPFR ? 1 : PASSES); pass++) {
+        struct result r;
+        struct truth truth;
+        double start = cpu_seconds();
+        check(truth_init(&truth, fake.kernel.op, &c, EMPTY_NAN));
+        truth.first = first;
+        check(judge_output(&r.j, &fake.kernel, &c, &truth, out));
+        truth_clear(&truth);
+        r.seconds = cpu_seconds() - start;
+        fastest = r.seconds < fastest.seconds ? r : fastest;
     }
-    const float *k = a->data + n, *v = k + m, scale = (float)(1 / sqrt((double)dim));
-    for (size_t r = 0; r < queries; r++) {
-        a->rows[r] = (struct attention_row){.q = a->values + r * dim,
-                                            .k = a->values + n,
-                                            .v = a->values + n + m,
-                                            .k_stride = dim,
-                                            .v_stride = dim,
-                                            .head_dim = dim,
-                                            .value_dim = dim,
-                                            .keys = keys,
-                                            .keys_used = keys,
-                                            .query = r,
-                                            .queries = queries,
-                                            .scale = scale};
-        attention_kernel(a->o + r * dim, a->lse + r, a->data + r * dim, k, v, keys, dim, scale,
-                         a->data + n + 2 * m);
-    }
+    free(z);
+    free(out);
+    case_clear(&c);
+    return fastest;
 }
 
-static void attention_free(struct attention *a) {
-    free(a->data);
-    free(a->values);
-    free(a->o);
-    free(a->lse);
-    free(a->rows);
-}
-
-/* Outputs decided by each tier, of them within; from memory to verdict. */
-struct attention_result {
-    uint64_t decided[TIER_COUNT], within;
-    double seconds, rho;
-};
-
-/* One output against its budget: 1 within, 0 beyond, -1 open. */
-static int answer(double got, struct enclosure want, double budget) {
-    double far = fmax(got - want.lo, want.hi - got),
-           near = fmax(0, fmax(want.lo - got, got - want.hi));
-    return far <= budget ? 1 : near <= budget ? -1 : 0;
-}
-
-/* Row r, from this tier on, output by output. */
-static void climb_attention(struct attention_result *out, const struct attention *a, size_t r,
-                            enum tier tier) {
-    const size_t n = a->dim + 1;
-    struct enclosure *want = calloc(n, sizeof *want);
-    double *budget = calloc(n, sizeof *budget);
-    int *state = malloc(n * sizeof *state);
-    if (!want || !budget || !state)
-        exit(3);
-    for (size_t c = 0; c < n; c++)
-        state[c] = -1;
-    for (; tier < TIER_COUNT; tier++) {
-        check(attention_tier_enclose(want, want + a->dim, &tier, &a->rows[r], 1));
-        check(attention_budget(budget, budget + a->dim, &a->rows[r], want, want + a->dim, &a->nu));
-        for (size_t c = 0; c < n; c++) {
-            double got = c < a->dim ? a->o[r * a->dim + c] : a->lse[r];
-            if (state[c] < 0 && (state[c] = answer(got, want[c], budget[c])) >= 0) {
-                out->decided[tier]++;
-                out->within += state[c] == 1;
-            }
-            out->rho = fmax(out->rho, fabs(got - want[c].lo) / budget[c]);
-        }
-    }
-    free(want);
-    free(budget);
-    free(state);
-}
-
-static struct attention_result judge_attention(enum tier first, const struct attention *a,
-                                               size_t rows) {
-    struct attention_result r = {{0}, 0, 0, 0};
-    struct tier_extremes *e = calloc(rows, sizeof *e);
-    if (!e)
-        exit(3);
-    double start = cpu_seconds();
-    if (first == TIER_F64)
-        check(attention_within(e, a->rows, rows, a->o, a->lse, &a->nu));
-    for (size_t row = 0; row < rows; row++) {
-        if (e[row].within) {
-            r.decided[TIER_F64] += a->dim + 1;
-            r.within += a->dim + 1;
-            r.rho = fmax(r.rho, e[row].rho);
-        } else {
-            climb_attention(&r, a, row, first);
-        }
-    }
-    r.seconds = cpu_seconds() - start;
-    free(e);
-    return r;
-}
-
-static double attention_line(const char *what, const struct attention_result *r,
-                             const struct attention *a, size_t rows) {
-    double flops = 4 * (double)rows * (double)a->keys * (double)a->dim / r->seconds;
-    printf("%-10s %10.4f GFLOP/s  (%.3f us a row)  %llu of %zu outputs within, rho %.4f at most\n",
-           what, flops * 1e-9, 1e6 * r->seconds / (double)rows, (unsigned long long)r->within,
-           rows * (a->dim + 1), r->rho);
+static double attention_line(const char *what, const struct result *r, struct case_dims d) {
+    double flops = 4 * (double)d.queries * (double)d.keys * (double)d.head_dim / r->seconds;
+    printf("%-10s %10.4f GFLOP/s  (%.3f us a row)  %s, rho %.9f, max ulp %.6f\n", what, flops * 1e-9,
+           1e6 * r->seconds / (double)d.queries, verdict_name(r->j.verdict), r->j.max_rho,
+           r->j.max_ulp);
     return flops;
 }
 
 static bool bench_attention(size_t queries, size_t keys, size_t dim) {
-    struct attention a;
-    attention_make(&a, queries, keys, dim);
+    const struct case_dims d = {.batch = 1,
+                                .heads = 1,
+                                .kv_heads = 1,
+                                .queries = queries,
+                                .keys = keys,
+                                .head_dim = dim};
+    struct case_dims one = d;
+    one.queries = 1;
     printf("\nf32 attention and lse, %zu queries on %zu keys of %zu, not causal: 4 Sq Sk D "
            "operations\n",
            queries, keys, dim);
-    struct attention_result fast = {.seconds = INFINITY};
-    for (int pass = 0; pass < PASSES; pass++) {
-        struct attention_result r = judge_attention(TIER_F64, &a, queries);
-        fast = r.seconds < fast.seconds ? r : fast;
-    }
-    struct attention_result slow = judge_attention(TIER_MPFR, &a, 1);
-    struct attention_result same = judge_attention(TIER_F64, &a, 1);
-    double ratio = attention_line("tiers", &fast, &a, queries);
-    ratio /= attention_line("MPFR alone", &slow, &a, 1);
+    struct result fast = judge_attention(TIER_F64, d);
+    struct result slow = judge_attention(TIER_MPFR, one), same = judge_attention(TIER_F64, one);
+    double ratio = attention_line("tiers", &fast, d);
+    ratio /= attention_line("MPFR alone", &slow, one);
     printf("ratio      %10.1f\n", ratio);
-    print_shares(fast.decided, (double)queries * (double)(dim + 1));
-    attention_free(&a);
-    return slow.within == same.within;
+    print_shares(fast.j.tally.decided, (double)queries * (double)(dim + 1));
+    bool agree =
+        same.j.verdict == slow.j.verdict && fabs(same.j.max_rho - slow.j.max_rho) <= 0x1p-15;
+    printf("on the row of both: %s\n", agree ? "the same verdict and rho" : "THEY DISAGREE");
+    return agree;
 }
 
 int main(int argc, char **argv) {
