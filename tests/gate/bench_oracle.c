@@ -114,8 +114,8 @@ static bool bench_softmax(size_t rows, size_t cols) {
     struct fake fake = fake_kernel("block_softmax", "softmax", block_softmax);
     fake.numerics.sum_height = ceil((double)cols / THREADS) + 8;
     struct test_case c;
-    check(case_from_fill(&c, fill_find("normal"), &dtypes[DT_F32], (struct case_dims){rows, cols},
-                         1));
+    const struct case_dims dims = {.rows = rows, .cols = cols};
+    check(case_from_fill(&c, fill_find("normal"), &dtypes[DT_F32], dims, 1));
     float *y = new_floats(rows * cols);
     block_softmax(y, c.x, c.dims, 0, NULL);
 
