@@ -279,6 +279,9 @@ static void check_tier(const struct op *op, enum tier first, const struct oracle
         double size = size_of(slow[j]);
         double width = quick[j].lo == quick[j].hi ? 0 : quick[j].hi - quick[j].lo;
         bool softmax = strcmp(op->name, "softmax") == 0;
+        if (softmax && slow[j].lo == 0 && slow[j].hi == 0) /* masked: nothing, not next to nothing */
+            CHECK(quick[j].lo == 0 && quick[j].hi == 0, "%s row of %zu, [%zu]: tier %s [%a, %a]",
+                  what, row->cols, j, tier_name(tier), quick[j].lo, quick[j].hi);
         /* Two steps: MPFR's and the next; a sum's third errors are below 2^-159 of its terms. */
         double least = strcmp(op->name, "sum") == 0 ? 0x1p-140 * largest(row) : 0x1p-850;
         if (softmax || tier == TIER_DD)
@@ -326,6 +329,26 @@ static void special_rows_are_those_of_mpfr(void **state) {
                 x[j] = special[from + rng_below(&rng, count - from)];
             check_enclosures(op, x, cols, "special");
         }
+    }
+}
+
+/* Terms of three sizes, the two larger ones each with its opposite: what is left of the sum is what
+ * its errors' errors hold, and those come many at a time, in any lane. */
+static void errors_of_errors_count(void **state) {
+    (void)state;
+    struct rng rng = rng_from_seed(6);
+    double x[MAX_COLS];
+    for (size_t n = 0; n < times(100); n++) {
+        size_t cols = 0, pairs = 2 + rng_below(&rng, 12), rest = 1 + rng_below(&rng, 60);
+        for (size_t k = 0; k < pairs; k++) {
+            double v = (float)scaled_unit(&rng, 1, k % 2 ? 100 : 40, 10);
+            x[cols++] = v;
+            x[cols++] = -v;
+        }
+        for (size_t k = 0; k < rest; k++)
+            x[cols++] = (float)scaled_unit(&rng, 1, -20, 10);
+        row_shuffle(x, cols, &rng);
+        check_enclosures(op_find("sum"), x, cols, "three sizes");
     }
 }
 
@@ -493,6 +516,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(quick_exp_is_within_its_bound),
         cmocka_unit_test(enclosures_contain_those_of_mpfr),
         cmocka_unit_test(special_rows_are_those_of_mpfr),
+        cmocka_unit_test(errors_of_errors_count),
         cmocka_unit_test(exact_sums_are_points),
         cmocka_unit_test(levels_agree),
         cmocka_unit_test(the_common_path_is_sharp),

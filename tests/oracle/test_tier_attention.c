@@ -173,6 +173,46 @@ static void special_rows_are_those_of_mpfr(void **state) {
     }
 }
 
+/* Dot products of terms of three sizes, of which the larger two cancel: no tier has all of what is
+ * left, and each must know how far off it is. */
+static void cancelling_logits_are_those_of_mpfr(void **state) {
+    (void)state;
+    enum { DIM = 6, BIG = 0, MIDDLE = 1 }; /* and their opposites at the end; two terms between */
+    static struct samples s;
+    static struct enclosure o[MAX_ROWS * 3], lse[MAX_ROWS];
+    struct rng rng = rng_from_seed(7);
+    for (size_t n = 0; n < times(100); n++) {
+        size_t keys = 1 + rng_below(&rng, 20);
+        int big = 20 + (int)rng_below(&rng, 100), middle = big - 40 - (int)rng_below(&rng, 20);
+        make(&s, keys, DIM, 3, NORMAL, &rng);
+        for (size_t j = 0; j < keys; j++) {
+            double *k = s.k + j * DIM;
+            k[BIG] = (float)ldexp(k[BIG], big);
+            k[MIDDLE] = (float)ldexp(k[MIDDLE], middle);
+            k[DIM - 2 + BIG] = -k[BIG];
+            k[DIM - 2 + MIDDLE] = -k[MIDDLE];
+        }
+        for (size_t r = 0; r < s.count; r++) {
+            s.q[r][DIM - 2 + BIG] = s.q[r][BIG];
+            s.q[r][DIM - 2 + MIDDLE] = s.q[r][MIDDLE];
+        }
+        enclose_slowly(&s);
+        for (enum tier first = TIER_F64; first < TIER_MPFR; first++) {
+            enum tier tier[MAX_ROWS];
+            for (size_t r = 0; r < s.count; r++)
+                tier[r] = first;
+            assert_int_equal(attention_tier_enclose(o, lse, tier, s.row, s.count), OK);
+            for (size_t r = 0; r < s.count; r++) {
+                CHECK(inside(lse[r], s.lse[r]), "2^%d, tier %s: lse [%a, %a], MPFR [%a, %a]", big,
+                      tier_name(tier[r]), lse[r].lo, lse[r].hi, s.lse[r].lo, s.lse[r].hi);
+                for (size_t c = 0; c < 3; c++)
+                    CHECK(inside(o[r * 3 + c], s.o[r * 3 + c]), "2^%d, tier %s: o of row %zu", big,
+                          tier_name(tier[r]), r);
+            }
+        }
+    }
+}
+
 static struct numerics draw_numerics(struct rng *rng, const struct samples *s) {
     static const struct accumulation cores[] = {
         {.block = 8, .bits = 25}, {.block = 16, .bits = 25}, {.block = 4, .bits = 24}};
@@ -264,6 +304,7 @@ int main(void) {
         cmocka_unit_test(enclosures_of_f64_contain_those_of_mpfr),
         cmocka_unit_test(enclosures_of_dd_contain_those_of_mpfr),
         cmocka_unit_test(special_rows_are_those_of_mpfr),
+        cmocka_unit_test(cancelling_logits_are_those_of_mpfr),
         cmocka_unit_test(nothing_beyond_its_budget_is_within),
     };
     int failed = cmocka_run_group_tests_name("tier_attention", tests, NULL, NULL);

@@ -254,6 +254,16 @@ static void topk_contains_that_of_mpfr(void **state) {
             assert_memory_equal(index[0], index[1], row.k * sizeof *index[0]);
             for (size_t r = 0; r < row.k; r++)
                 CHECK(inside(quick[r], slow[r]), "topk, rank %zu of %zu", r, row.k);
+            /* The op has the indices behind the probabilities. */
+            const struct oracle_row of_op = {.topk = &row};
+            static struct enclosure all[2 * MAX_COLS];
+            assert_int_equal(tier_enclose(all, &tier, op_find("softmax_topk"), &of_op), OK);
+            for (size_t r = 0; r < row.k; r++) {
+                struct enclosure index_of = all[row.k + r];
+                CHECK(index[0][r] == SIZE_MAX ? enclosure_is_nan(index_of)
+                                              : index_of.lo == (double)index[0][r],
+                      "topk, rank %zu of %zu: index %g", r, row.k, index_of.lo);
+            }
         }
     }
 }

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "oracle/oracle.h"
+#include "oracle/tier.h"
 #include "oracle/tier_attention.h"
 #include "oracle/tier_norm.h"
 #include "oracle/ulp.h"
@@ -141,8 +143,8 @@ static status_t budget_attention(double *out, const struct row *r, const struct 
 
 static status_t budgets_attention(double *lo, double *hi, const struct row *r,
                                   const struct enclosure *want) {
-    return attention_tier_budgets(lo, hi, lo + r->n - 1, hi + r->n - 1, &r->attention, want,
-                                  want + r->n - 1, &r->nu);
+    const struct oracle_row row = {.attention = &r->attention};
+    return tier_budgets(lo, hi, op_find("attention"), &row, want, &r->nu);
 }
 
 static void make_norm(struct row *r, size_t number, struct rng *rng) {
