@@ -95,31 +95,48 @@ ALWAYS vf fma_v(vf a, vf b, vf c, int rnd) {
 /*
  * No fma instruction: a * b is exact in binary64; its sum with c is rounded to odd there (Boldo and
  * Melquiond 2008), after which one conversion rounds correctly in any mode because 53 >= 24 + 2.
- * `exact` is the sum in the wanted mode: its zero has the right sign when the sum is exactly zero.
+ * Two lanes at a time.
  */
-static float fma_lane(float a, float b, float c, int rnd) {
-    double p = (double)a * (double)b, s = p + (double)c;
-    double back = s - p, error = (p - (s - back)) + ((double)c - back); /* TwoSum: exact */
-    uint64_t bits;
-    memcpy(&bits, &s, 8);
-    if ((error > 0 || error < 0) && !(bits & 1)) {
-        bits += (error > 0) == (s > 0) ? 1 : -(uint64_t)1;
-        memcpy(&s, &bits, 8);
-    }
-    round_begin(rnd);
-    __asm__ volatile("" : "+x"(s), "+x"(p));
-    double exact = p + (double)c;
-    float r = (float)s;
-    __asm__ volatile("" : "+x"(r), "+x"(exact));
-    round_end(rnd);
-    return exact == 0 ? (float)exact : r;
+typedef double d2 __attribute__((vector_size(16)));
+typedef uint64_t l2 __attribute__((vector_size(16)));
+
+ALWAYS d2 add_to_odd(d2 p, d2 c) {
+    d2 s = p + c, back = s - p, error = (p - (s - back)) + (c - back); /* TwoSum: exact */
+    l2 bits = (l2)s, above = (l2)(error > 0), inexact = above | (l2)(error < 0);
+    l2 even = (bits & 1) - 1;                /* all ones or zero, as the other masks */
+    l2 inward = above ^ (l2)(s > 0);         /* |s| is too large */
+    return (d2)(bits + ((inward | 1) & inexact & even));
 }
 ALWAYS vf fma_v(vf a, vf b, vf c, int rnd) {
-    vf r;
+    d2 p[2], q[2], s[2];
     round_end(rnd);
-    for (int i = 0; i < W; i++)
-        r[i] = fma_lane(a[i], b[i], c[i], rnd);
-    return r;
+    for (int h = 0; h < 2; h++) {
+        __m128 va = (__m128)a, vb = (__m128)b, vc = (__m128)c;
+        if (h) {
+            va = _mm_movehl_ps(va, va);
+            vb = _mm_movehl_ps(vb, vb);
+            vc = _mm_movehl_ps(vc, vc);
+        }
+        p[h] = (d2)_mm_cvtps_pd(va) * (d2)_mm_cvtps_pd(vb);
+        q[h] = (d2)_mm_cvtps_pd(vc);
+        s[h] = add_to_odd(p[h], q[h]);
+    }
+    if (rnd == RN)
+        return (vf)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)s[0]), _mm_cvtpd_ps((__m128d)s[1]));
+    /* The sum in the wanted mode: its zero has the right sign when the sum is exactly zero. */
+    __m128 r[2], zero[2], is_zero;
+    d2 exact[2];
+    round_begin(rnd);
+    for (int h = 0; h < 2; h++) {
+        __asm__ volatile("" : "+x"(s[h]), "+x"(p[h]), "+x"(q[h]));
+        exact[h] = p[h] + q[h];
+        r[h] = _mm_cvtpd_ps((__m128d)s[h]);
+        __asm__ volatile("" : "+x"(r[h]), "+x"(exact[h]));
+        zero[h] = _mm_cvtpd_ps((__m128d)exact[h]);
+    }
+    round_end(rnd);
+    is_zero = _mm_shuffle_ps((__m128)(exact[0] == 0), (__m128)(exact[1] == 0), 0x88);
+    return (vf)_mm_blendv_ps(_mm_movelh_ps(r[0], r[1]), _mm_movelh_ps(zero[0], zero[1]), is_zero);
 }
 #    endif
 #endif
