@@ -106,7 +106,8 @@ static status_t softmax_bound(double *bound, const struct oracle_row *real,
         else if (exp_budget_void(&b))
             bound[j] = INFINITY;
         else if (!divides(nu))
-            bound[j] = outward(exponential_bound(&b, row->x[j], want[j].hi, off, orders), row->cols);
+            bound[j] =
+                outward(exponential_bound(&b, row->x[j], want[j].hi, off, orders), row->cols);
         else
             bound[j] =
                 outward(quotient_bound(&b, row->x[j], want[j].hi, &division, orders), row->cols);

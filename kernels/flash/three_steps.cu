@@ -31,17 +31,11 @@ extern "C" __global__ void attention_three_steps_softmax_f32(float *s, float *ls
     const int i = blockIdx.x % queries;
     const int seen = causal ? max(0, min(keys, i + 1 + keys - queries)) : keys;
 
-    float max = NEG_INF;
-    for (int j = threadIdx.x; j < seen; j += BLOCK)
-        max = fmaxf(max, row[j]);
-    max = block_tree<RowMax>(max, part);
+    const float max = block_combine<RowMax>(seen, part, [=](int j) { return row[j]; });
     /* -Inf: weights of 0 or NaN alone.  +Inf: P and o are to be NaN, and lse is +Inf. */
     const float reference = isinf(max) ? 0.0f : max;
-
-    float sum = 0.0f;
-    for (int j = threadIdx.x; j < seen; j += BLOCK)
-        sum += expf(row[j] - reference);
-    sum = block_tree<RowSum>(sum, part);
+    const float sum =
+        block_combine<RowSum>(seen, part, [=](int j) { return expf(row[j] - reference); });
 
     for (int j = threadIdx.x; j < keys; j += BLOCK)
         row[j] = j < seen && sum != 0.0f ? expf(row[j] - reference) / sum : 0.0f;

@@ -47,15 +47,9 @@ extern "C" __global__ void attention_options_softmax_f32(float *s, const float *
     float *row = s + (size_t)blockIdx.x * keys;
     const float sink = sinks[blockIdx.x / queries % heads];
 
-    float max = sink;
-    for (int j = threadIdx.x; j < keys; j += BLOCK)
-        max = fmaxf(max, row[j]);
-    max = block_tree<RowMax>(max, part);
-
-    float sum = 0.0f;
-    for (int j = threadIdx.x; j < keys; j += BLOCK)
-        sum += expf(row[j] - max);
-    sum = block_tree<RowSum>(sum, part) + expf(sink - max);
+    const float max = fmaxf(sink, block_combine<RowMax>(keys, part, [=](int j) { return row[j]; }));
+    const float sum = block_combine<RowSum>(keys, part, [=](int j) { return expf(row[j] - max); }) +
+                      expf(sink - max);
 
     for (int j = threadIdx.x; j < keys; j += BLOCK)
         row[j] = row[j] == NEG_INF ? HIDDEN : expf(row[j] - max) / sum;

@@ -12,18 +12,11 @@ template <class Row, class See>
 __device__ void softmax(const Row &x, float *y, int cols, const See &see) {
     __shared__ float part[BLOCK];
 
-    float max = NEG_INF;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        if (see(i))
-            max = fmaxf(max, x[i]);
-    max = block_tree<RowMax>(max, part);
+    const float max =
+        block_combine<RowMax>(cols, part, [=](int i) { return see(i) ? x[i] : NEG_INF; });
     const float reference = max == NEG_INF ? 0.0f : max; /* -Inf - -Inf would be NaN */
-
-    float sum = 0.0f;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        if (see(i))
-            sum += expf(x[i] - reference);
-    sum = block_tree<RowSum>(sum, part);
+    const float sum = block_combine<RowSum>(
+        cols, part, [=](int i) { return see(i) ? expf(x[i] - reference) : 0.0f; });
 
     const float divisor = sum == 0.0f ? 1.0f : sum;
     for (int i = threadIdx.x; i < cols; i += BLOCK)

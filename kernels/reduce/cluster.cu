@@ -32,10 +32,10 @@ __device__ void cluster(const T *__restrict__ x, float *__restrict__ y, int cols
     }
 }
 
-#define CLUSTER(dtype, T, op, Op)                                                            \
-    extern "C" __global__ void __launch_bounds__(BLOCK) op##_cluster_##dtype(                \
-        const T *__restrict__ x, float *__restrict__ y, int cols, int chunk_cols) {          \
-        cluster<Op>(x, y, cols, chunk_cols);                                                 \
+#define CLUSTER(dtype, T, op, Op)                                                   \
+    extern "C" __global__ void __launch_bounds__(BLOCK) op##_cluster_##dtype(       \
+        const T *__restrict__ x, float *__restrict__ y, int cols, int chunk_cols) { \
+        cluster<Op>(x, y, cols, chunk_cols);                                        \
     }
 
 FOR_EACH_DTYPE(CLUSTER, sum, Sum)

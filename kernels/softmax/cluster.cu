@@ -100,10 +100,11 @@ __device__ void cluster(const T *__restrict__ x, T *__restrict__ y, int cols, in
 }
 
 /* Three blocks of at most 72 KiB share a multiprocessor: while one computes, others load and store. */
-#define SOFTMAX_CLUSTER(dtype, T, name, BLOCKS)                                              \
-    extern "C" __global__ void __launch_bounds__(MAX_WARPS * WARP, BLOCKS) softmax_##name##_##dtype(      \
-        const T *__restrict__ x, T *__restrict__ y, int cols, int chunk_cols) {              \
-        cluster<ExpOf<T>>(x, y, cols, chunk_cols);                                           \
+#define SOFTMAX_CLUSTER(dtype, T, name, BLOCKS)                                        \
+    extern "C" __global__ void __launch_bounds__(MAX_WARPS *WARP, BLOCKS)              \
+        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int cols, \
+                                 int chunk_cols) {                                     \
+        cluster<ExpOf<T>>(x, y, cols, chunk_cols);                                     \
     }
 
 FOR_EACH_DTYPE(SOFTMAX_CLUSTER, cluster, 3)

@@ -11,10 +11,7 @@ __device__ void max_step(const T *__restrict__ x, float *__restrict__ m, int col
     __shared__ float part[BLOCK];
     const T *row = x + (size_t)blockIdx.x * cols;
 
-    float max = NEG_INF;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        max = fmaxf(max, get(row[i]));
-    max = block_tree<RowMax>(max, part);
+    const float max = block_combine<RowMax>(cols, part, [=](int i) { return get(row[i]); });
     if (threadIdx.x == 0)
         m[blockIdx.x] = max;
 }
@@ -26,10 +23,8 @@ __device__ void sum_step(const T *__restrict__ x, const float *__restrict__ m,
     const T *row = x + (size_t)blockIdx.x * cols;
     const float max = m[blockIdx.x];
 
-    float sum = 0.0f;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        sum += expf(get(row[i]) - max);
-    sum = block_tree<RowSum>(sum, part);
+    const float sum =
+        block_combine<RowSum>(cols, part, [=](int i) { return expf(get(row[i]) - max); });
     if (threadIdx.x == 0)
         l[blockIdx.x] = sum;
 }

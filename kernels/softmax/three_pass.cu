@@ -11,16 +11,9 @@ __device__ void three_pass(const T *__restrict__ x, T *__restrict__ y, int cols)
     const T *row = x + (size_t)blockIdx.x * cols;
     T *out = y + (size_t)blockIdx.x * cols;
 
-    float max = NEG_INF;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        max = fmaxf(max, get(row[i]));
-    max = block_tree<RowMax>(max, part);
-
-    float sum = 0.0f;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        sum += expf(get(row[i]) - max);
-    sum = block_tree<RowSum>(sum, part);
-
+    const float max = block_combine<RowMax>(cols, part, [=](int i) { return get(row[i]); });
+    const float sum =
+        block_combine<RowSum>(cols, part, [=](int i) { return expf(get(row[i]) - max); });
     for (int i = threadIdx.x; i < cols; i += BLOCK)
         put(&out[i], expf(get(row[i]) - max) / sum);
 }

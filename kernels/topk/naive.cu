@@ -23,15 +23,9 @@ __device__ void topk(const T *x, float *p, int *index, int cols, int k) {
     p += (size_t)blockIdx.x * k;
     index += (size_t)blockIdx.x * k;
 
-    float max = NEG_INF;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        max = fmaxf(max, get(x[i]));
-    max = block_tree<RowMax>(max, part);
-
-    float sum = 0.0f;
-    for (int i = threadIdx.x; i < cols; i += BLOCK)
-        sum += expf(get(x[i]) - max);
-    sum = block_tree<RowSum>(sum, part);
+    const float max = block_combine<RowMax>(cols, part, [=](int i) { return get(x[i]); });
+    const float sum =
+        block_combine<RowSum>(cols, part, [=](int i) { return expf(get(x[i]) - max); });
 
     Ranked last = {-NEG_INF, -1};
     float chosen = 0.0f;
@@ -64,9 +58,9 @@ __device__ void topk(const T *x, float *p, int *index, int cols, int k) {
             p[rank] /= chosen;
 }
 
-#define TOPK(NAME, T, RENORMALISE)                                                               \
-    extern "C" __global__ void NAME(const T *x, float *p, int *index, int cols, int k) {         \
-        topk<T, RENORMALISE>(x, p, index, cols, k);                                              \
+#define TOPK(NAME, T, RENORMALISE)                                                       \
+    extern "C" __global__ void NAME(const T *x, float *p, int *index, int cols, int k) { \
+        topk<T, RENORMALISE>(x, p, index, cols, k);                                      \
     }
 
 TOPK(softmax_topk_naive_f32, float, false)
