@@ -86,6 +86,12 @@ __device__ void write_chunk(const T *x, T *y, int cols, int chunk_cols, const F 
         const Online s = or_nan(join_row(states, blockIdx.y, gridDim.x));                        \
         const float log_sum = logf(s.l);                                                         \
         write_chunk(x, y, cols, chunk_cols, [&](float v) { return (v - s.m) - log_sum; });       \
+    }                                                                                            \
+    extern "C" __global__ void __launch_bounds__(512)                                            \
+        softmax_lse_##name##_##dtype(const T *__restrict__ x, const float2 *__restrict__ states, \
+                                     T *__restrict__ y, int cols, int chunk_cols) {              \
+        const Online s = or_nan(join_row(states, blockIdx.y, gridDim.x));                        \
+        write_chunk(x, y, cols, chunk_cols, ExpOf<T>(s.m + logf(s.l)));                          \
     }
 
 FOR_EACH_DTYPE(SPLIT, split)
