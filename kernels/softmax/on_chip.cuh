@@ -167,6 +167,20 @@ template <class T, int VECTORS> struct PackedRow {
         return join_sums<VEC<T>>(sums) + exp(ragged);
     }
 
+    /* f(place in the row, entry, is there one) for all slots of this thread; the same calls in each. */
+    template <class F> __device__ void for_each_slot(const F &f) const {
+        f(cut.ragged(thread), ragged, thread < cut.head + cut.tail);
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++) {
+            float x[VEC<T>];
+            unpack<T>(x, v[k]);
+            const unsigned i = k * team + thread;
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                f(cut.head + VEC<T> * i + j, x[j], i < cut.vectors);
+        }
+    }
+
     /* out = result(entry). */
     template <class F, class Store = StoreVector>
     __device__ void write(T *out, const F &result, const Store &store = Store()) const {
