@@ -29,6 +29,7 @@ inline __device__ void turn(float &a, float &b, float2 t) {
 
 /* Pairs of neighbours: a vector holds whole pairs. */
 struct Interleaved {
+    static const bool APART = false;
     static __device__ unsigned first(unsigned i, unsigned) { return 2 * i; }
     static __device__ unsigned second(unsigned i, unsigned) { return 2 * i + 1; }
     /* Vectors that a thread turns at once, from 0 to `count` in a head. */
@@ -47,6 +48,7 @@ struct Interleaved {
 
 /* Pairs a half apart: a vector of first entries and the vector of their partners. */
 struct HalfSplit {
+    static const bool APART = true;
     static __device__ unsigned first(unsigned i, unsigned) { return i; }
     static __device__ unsigned second(unsigned i, unsigned half) { return i + half; }
     template <class T> static __device__ unsigned count(unsigned half) { return half / VEC<T>; }
@@ -85,6 +87,40 @@ __device__ void turn_vectors(const T *x, T *y, const float2 *table, unsigned all
     }
 }
 
+/*
+ * The same where entries pass through and pairs lie a half apart.  Those two kinds of vectors side by side
+ * would make a warp go through each in turn, with half of its lanes idle and their loads one after the other.
+ * So here every thread takes one vector after the other in the order of memory, and its partner, if it has one,
+ * from the cache, as the lane that owns that asks for the same line; and there is no branch between loads.
+ */
+template <class T>
+__device__ void turn_partly(const T *x, T *y, const float2 *table, unsigned all_heads,
+                            unsigned heads, unsigned head_dim, unsigned half) {
+    const unsigned per_head = head_dim / VEC<T>, apart = half / VEC<T>;
+    const unsigned per_token = heads * per_head, step = blockDim.x % per_head;
+    unsigned v = threadIdx.x % per_head; /* place in the head */
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < all_heads * per_head; i += blockDim.x) {
+        const bool first = v < apart, second = v - apart < apart, turns = v < 2 * apart;
+        const uint4 raw = ((const uint4 *)x)[i];
+        const uint4 partner = ((const uint4 *)x)[first ? i + apart : second ? i - apart : i];
+        const unsigned pair = first ? v : second ? v - apart : 0;
+        const float2 *t = table + i / per_token * half + pair * VEC<T>;
+        float own[VEC<T>], other[VEC<T>];
+        unpack<T>(own, raw);
+        unpack<T>(other, partner);
+#pragma unroll
+        for (int k = 0; k < VEC<T>; k++) {
+            const float sine = other[k] * t[k].y;
+            own[k] = own[k] * t[k].x + (first ? -sine : sine);
+        }
+        const uint4 turned = pack<T>(own);
+        __stcs((uint4 *)y + i, turns ? turned : raw);
+        v += step;
+        v -= v >= per_head ? per_head : 0;
+    }
+}
+
 template <class Layout, class T>
 __device__ void turn_pairs(const T *x, T *y, const float2 *table, unsigned all_heads,
                            unsigned heads, unsigned head_dim, unsigned half) {
@@ -107,14 +143,12 @@ __device__ void turn_pairs(const T *x, T *y, const float2 *table, unsigned all_h
 
 /* table[token][pair], without a division for each. */
 inline __device__ void fill_table(float2 *table, const int *positions,
-                                  const unsigned long long *steps, unsigned tokens,
-                                  unsigned half) {
+                                  const unsigned long long *steps, unsigned tokens, unsigned half) {
     const unsigned tokens_on = blockDim.x / half, pairs_on = blockDim.x % half;
     unsigned token = threadIdx.x / half, pair = threadIdx.x % half;
     while (token < tokens) {
         const long long position = positions[token];
-        table[token * half + pair] =
-            turn_cos_sin(steps[pair] * (unsigned long long)position);
+        table[token * half + pair] = turn_cos_sin(steps[pair] * (unsigned long long)position);
         token += tokens_on;
         pair += pairs_on;
         if (pair >= half) {
@@ -137,18 +171,20 @@ __device__ void rope(const T *__restrict__ x, const int *__restrict__ positions,
     fill_table(table, positions + first, steps, here, half);
     __syncthreads();
     const size_t places = (size_t)x | (size_t)y | (head_dim | half) * sizeof(T);
-    if (places % 16 == 0)
+    if (places % 16 == 0 && Layout::APART && 2 * half < head_dim)
+        turn_partly(x + start, y + start, table, here * heads, heads, head_dim, half);
+    else if (places % 16 == 0)
         turn_vectors<Layout>(x + start, y + start, table, here * heads, heads, head_dim, half);
     else
         turn_pairs<Layout>(x + start, y + start, table, here * heads, heads, head_dim, half);
 }
 
-#define ROPE(dtype, T, name, Layout)                                                          \
-    extern "C" __global__ void __launch_bounds__(256) rope_##name##_##dtype(                  \
-        const T *__restrict__ x, const int *__restrict__ positions,                           \
-        const unsigned long long *__restrict__ steps, T *__restrict__ y, int rows, int heads, \
-        int head_dim, int rotary_dim, int tokens) {                                           \
-        rope<Layout>(x, positions, steps, y, rows, heads, head_dim, rotary_dim, tokens);      \
+#define ROPE(dtype, T, name, Layout)                                                           \
+    extern "C" __global__ void __launch_bounds__(256)                                          \
+        rope_##name##_##dtype(const T *__restrict__ x, const int *__restrict__ positions,      \
+                              const unsigned long long *__restrict__ steps, T *__restrict__ y, \
+                              int rows, int heads, int head_dim, int rotary_dim, int tokens) { \
+        rope<Layout>(x, positions, steps, y, rows, heads, head_dim, rotary_dim, tokens);       \
     }
 
 FOR_EACH_DTYPE(ROPE, vector, HalfSplit)
