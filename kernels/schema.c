@@ -20,6 +20,7 @@ static const cyaml_strval_t exps[] = {
     {"expf", EXP_EXPF},
     {"fast", EXP_FAST},
     {"ex2_folded", EXP_EX2_FOLDED},
+    {"ex2_poly", EXP_EX2_POLY},
 };
 
 static const cyaml_strval_t rescales[] = {

@@ -10,6 +10,13 @@
 #include "base/size.h"
 #include "oracle/bounds_impl.h"
 
+/*
+ * The polynomial's relative error, in units of 2^-23: 1.386400 and, for arguments of ex2 up to -1/2, where
+ * nothing but the polynomial rounds, 1.213113.  Certified by test_gpu_exp, rounded up; docs/bounds.md.
+ */
+#define POLY_ULPS 1.3865
+#define POLY_ULPS_BELOW_HALF 1.2132
+
 struct exp_facts exp_facts_of(const struct numerics *nu) {
     const double flushed = dtype_min_normal(nu->acc);
     const double twice = compound(grown(2, U32), LOG2E_ERROR);
@@ -26,6 +33,8 @@ struct exp_facts exp_facts_of(const struct numerics *nu) {
         return (struct exp_facts){2.5, nu->flush ? flushed : 2.5 * 0x1p-149, twice};
     case EXP_EX2_FOLDED: /* a difference of maxima may take two roundings */
         return (struct exp_facts){2.5, flushed, twice};
+    case EXP_EX2_POLY: /* relative, wherever in its binade the result lies; 0 below 2^-126 */
+        return (struct exp_facts){POLY_ULPS, flushed, twice};
     }
     return (struct exp_facts){INFINITY, INFINITY, INFINITY};
 }
@@ -48,7 +57,8 @@ static double direct_argument_error(const struct exp_budget *b, double x) {
         break;
     case EXP_EXPF:
         return rounding_distance(b->nu->acc, z) + flushed;
-    case EXP_FAST: {
+    case EXP_FAST:
+    case EXP_EX2_POLY: {
         /* t * log2(e) as the kernel has it; the product of two f32 is exact in double. */
         double q = round_to(b->nu->acc, round_to(b->nu->acc, z) * LOG2E_F32);
         /* ln 2, its product and z in double: each off by at most 2^-53 |z|, near enough. */
@@ -87,6 +97,8 @@ static double worst_eps(const struct exp_budget *b) {
 static double eps_at(const struct exp_budget *b, double z) {
     if (b->shift > 0x1p-16) /* log2(e) folded in: it moves the result in its binade */
         return worst_eps(b);
+    if (b->nu->exp == EXP_EX2_POLY) /* z log2 e, as computed, is below -1/2 */
+        return (z < -0.35 ? POLY_ULPS_BELOW_HALF : POLY_ULPS) * 0x1p-23;
     int exponent;
     double significand = 2 * frexp(exp(z), &exponent) * (1 - 0x1p-15);
     return significand > 1 && significand < 2 * (1 - 0x1p-14) ? worst_eps(b) / significand

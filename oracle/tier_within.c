@@ -66,7 +66,7 @@ static bool covered(struct division *division, const struct numerics *nu,
     return nu->acc->id == DT_F32 && nu->exp != EXP_NONE && nu->divide != DIVIDE_NONE &&
            check_types(nu) == OK && division_of(division, nu) == OK && scan->nan == 0 &&
            scan->plus_inf == 0 && scan->max > -INFINITY && cols <= TIER_MAX_COLS &&
-           (nu->exp != EXP_EX2_FOLDED || fabs(scan->max) < 250);
+           nu->exp != EXP_EX2_POLY && (nu->exp != EXP_EX2_FOLDED || fabs(scan->max) < 250);
 }
 
 /* What a kernel has of x + bias is x + bias, or far below the maximum. */

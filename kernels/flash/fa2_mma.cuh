@@ -202,7 +202,7 @@ static __device__ __forceinline__ void attention(const Args<T> &args) {
 #pragma unroll
                     for (int i = 2 * h; i < 2 * h + 2; i++) {
                         const float x = fmaf(s[m][n][i], multiplier, -at);
-                        s[m][n][i] = OPTIONS & POLY && n % 4 == 0 ? exp2_fma(x) : exp2_sfu(x);
+                        s[m][n][i] = OPTIONS & POLY && n % 4 == 0 ? exp2_poly(x) : exp2_sfu(x);
                         sum[m][h] += s[m][n][i];
                     }
             }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "kernels/flash/args.cuh"
+#include "kernels/softmax/exp2_poly.h"
 
 template <class T> struct Half;
 
@@ -73,24 +74,6 @@ static __device__ __forceinline__ void copy_commit() {
 /* Wait until at most PENDING of the newest groups are on their way. */
 template <int PENDING> static __device__ __forceinline__ void copy_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
-/*
- * 2^x on the FMA units: x = i + f, i = floor(x); 1 + f q(f) approximates 2^f on [0, 1]
- * within 2^-23.5 relative, coefficients by Remez's algorithm.  0 below -126, infinity from 128 on; NaN
- * stays NaN.
- */
-static __device__ __forceinline__ float exp2_fma(float x) {
-    x = x < -127.0f ? -127.0f : x > 128.0f ? 128.0f : x; /* fmaxf would drop a NaN */
-    const float shifted = __fadd_rd(x, 0x1.8p23f);       /* its low bits are i */
-    const float f = x - (shifted - 0x1.8p23f);
-    float p = 0x1.e974fap-10f;
-    p = fmaf(p, f, 0x1.277856p-7f);
-    p = fmaf(p, f, 0x1.c91ce6p-5f);
-    p = fmaf(p, f, 0x1.ebdb56p-3f);
-    p = fmaf(p, f, 0x1.62e4bap-1f);
-    p = fmaf(p, f, 1.0f);
-    return p * __int_as_float((__float_as_int(shifted) << 23) + 0x3f800000);
 }
 
 /* Bytes into a tile: chunk c of row r. */

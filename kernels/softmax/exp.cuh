@@ -6,6 +6,7 @@
 #define KERNELS_SOFTMAX_EXP_CUH
 
 #include "kernels/io.cuh"
+#include "kernels/softmax/exp2_poly.h"
 
 #define LOG2E 0x1.715476p0f
 
@@ -37,6 +38,13 @@ struct ExpFolded {
     float shift;
     __device__ explicit ExpFolded(float m) : shift(m * LOG2E) {}
     __device__ float operator()(float x) const { return ex2(fmaf(x, LOG2E, -shift)); }
+};
+
+/* The same argument as ExpFast's, and 2^x on the FMA units: some 14 instructions, none of them ex2. */
+struct ExpPoly {
+    float m;
+    __device__ explicit ExpPoly(float m) : m(m) {}
+    __device__ float operator()(float x) const { return exp2_poly((x - m) * LOG2E); }
 };
 
 /* What a format deserves: an f32 result shows every ulp of the exponential, a 16-bit one none. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "gpu_exp.h"
+#include "kernels/softmax/exp2_poly.h"
 
 #define LOG2E 0x1.715476p0f
 
@@ -147,6 +148,8 @@ static float exp_difference(float a, float b, const struct attention_row *row,
         return gpu_expf_fast(a - b);
     case EXP_EX2_FOLDED:
         return gpu_ex2_approx_ftz(fmaf(a, c, -(b * c)));
+    case EXP_EX2_POLY:
+        return exp2_poly((a - b) * LOG2E);
     }
     return NAN;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "gpu_exp.h"
+#include "kernels/softmax/exp2_poly.h"
 
 #define LOG2E 0x1.715476p0f
 
@@ -72,6 +73,8 @@ static float exp_difference(float a, float b, const struct algorithm *alg) {
         return gpu_expf_fast(ftz(a - b, alg->flush));
     case EXP_EX2_FOLDED:
         return gpu_ex2_approx_ftz(fmaf(a, LOG2E, -(b * LOG2E)));
+    case EXP_EX2_POLY:
+        return exp2_poly((a - b) * LOG2E);
     }
     return NAN;
 }

@@ -9,9 +9,11 @@
 #include "oracle_test.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "gpu_exp.h"
+#include "kernels/softmax/exp2_poly.h"
 
 static float from_bits(uint32_t bits) {
     float x;
@@ -89,11 +91,47 @@ static void test_near_zero(void **state) {
     }
 }
 
+/*
+ * The polynomial, from -2 to 1.  Elsewhere x - floor(x) is exact and a multiple of 2^-23, as it is
+ * between -2 and -1, and the result is scaled by a power of two: nothing new happens.
+ */
+static void test_poly(void **state) {
+    (void)state;
+    double worst[2] = {0}; /* above and up to -1/2 */
+    float at[2] = {0};
+    for (int negative = 0; negative < 2; negative++)
+        for (uint32_t bits = 0x32800000; bits < (negative ? 0x40000000u : 0x3f800000u);
+             bits += stride()) {
+            float x = from_bits(bits | (negative ? 0x80000000u : 0));
+            double want = exp2((double)x), err = fabs((double)exp2_poly(x) - want) / want * 0x1p23;
+            bool below = x <= -0.5f;
+            if (err > worst[below]) {
+                worst[below] = err;
+                at[below] = x;
+            }
+        }
+    print_message("polynomial: %.6f x 2^-23 at %.9g; up to -1/2 %.6f x 2^-23 at %.9g\n", worst[0],
+                  (double)at[0], worst[1], (double)at[1]);
+    assert_true(worst[0] > 1.375 && worst[0] < 1.38641); /* over every float: 1.386400 */
+    assert_true(worst[1] > 1.198 && worst[1] < 1.21312); /* 1.213113 */
+    for (int i = -126; i <= 127; i++) {
+        assert_true(exp2_poly((float)i) == ldexpf(1, i));
+        float x = (float)i + 0.3125f; /* the same f everywhere */
+        assert_true(exp2_poly(x) == ldexpf(exp2_poly(-1.6875f), i + 2));
+    }
+    assert_true(exp2_poly(0x1p-140f) == 1 && exp2_poly(-0.0f) == 1);
+    for (float x = -126.000008f; x > -400; x *= 1.01f)
+        assert_true(exp2_poly(x) == 0);
+    assert_true(exp2_poly(-INFINITY) == 0 && exp2_poly(128) == INFINITY);
+    assert_true(exp2_poly(INFINITY) == INFINITY && isnan(exp2_poly(NAN)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expf),
         cmocka_unit_test(test_ex2),
         cmocka_unit_test(test_near_zero),
+        cmocka_unit_test(test_poly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
