@@ -152,11 +152,11 @@ double shifted_alpha(const struct exp_budget *b, double x, double off) {
     double z = x - b->facts.max - b->log_sum; /* t, or a little below */
     if (z + off < VANISHED)
         return 0;
-    double d = off + rounding_error(b->nu->acc, fabs(z) + off, b->nu->flush);
+    double d = off + added_error(b, x) + rounding_error(b->nu->acc, fabs(z) + off, b->nu->flush);
     if (b->nu->exp == EXP_FAST) /* the product by log2(e), its rounding and its constant */
         d += compound(U32, LOG2E_ERROR) * (fabs(z) + d);
     double flushed = b->nu->flush ? 3 * dtype_min_normal(b->nu->acc) : 0; /* L, argument, product */
-    return term_error(d + flushed, d < 0x1p-16 ? eps_at(b, z) : worst_eps(b));
+    return term_error(d + flushed, d + b->moved < 0x1p-16 ? eps_at(b, z) : worst_eps(b));
 }
 
 double shifted_floor(const struct exp_budget *b, double x) {

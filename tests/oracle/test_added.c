@@ -143,6 +143,8 @@ static const struct algorithm algorithms[] = {
     {.name = "__expf", .exp = EXP_FAST, .divide = DIVIDE_RECIPROCAL, .flush = true},
     {.name = "folded", .exp = EXP_EX2_FOLDED, .divide = DIVIDE_IEEE, .flush = true},
     {.name = "online expf", .exp = EXP_EXPF, .rescale = RESCALE_ONLINE, .divide = DIVIDE_IEEE},
+    {.name = "exp(x - lse) by expf", .exp = EXP_EXPF},
+    {.name = "exp(x - lse) by __expf, __logf", .exp = EXP_FAST, .log = LOG_FAST, .flush = true},
     {.name = "online folded",
      .exp = EXP_EX2_FOLDED,
      .rescale = RESCALE_ONLINE,
