@@ -88,7 +88,7 @@ struct judge {
     struct numerics numerics;
     size_t step;                     /* results per unit */
     size_t shown;                    /* of them, those that the kernel has, if they come first */
-    size_t per_output[OP_MAX_OUTPUTS]; /* results per unit in each output */
+    size_t outputs, per_output[OP_MAX_OUTPUTS]; /* results per unit in each */
     size_t together;                 /* units side by side */
     bool exact;                      /* budgets are 0 throughout */
     bool quick;                      /* the common look may be asked */

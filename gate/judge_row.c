@@ -25,10 +25,18 @@ static bool holds_poison(const struct test_case *c) {
 
 /* ---- where results stand ------------------------------------------------------------------------ */
 
-/* The output that result `col` of a unit stands in, and its format. */
+/* op_place_of, from what judge_init has counted. */
+static struct op_place place_of(const struct judge *g, size_t row, size_t col) {
+    size_t output = 0;
+    while (col >= g->per_output[output] && output + 1 < g->outputs)
+        col -= g->per_output[output++];
+    return (struct op_place){output, row * g->per_output[output] + col};
+}
+
+/* The output that result `col` of a unit stands in, and its place there. */
 static const struct tensor *output_of(const struct judge *g, size_t row, size_t col,
                                       size_t *element) {
-    const struct op_place at = op_place_of(g->kernel->op, &g->c->dims, row, col);
+    const struct op_place at = place_of(g, row, col);
     *element = at.element;
     return &g->y.tensors[at.output];
 }
@@ -61,17 +69,21 @@ static bool never_written(struct judge *g, const struct dtype *dt, uint32_t bits
 
 /* The kernel's results come first, in the formats that budgets are for. */
 static bool fit_for_looks(struct judge *g) {
-    const struct op *op = g->kernel->op;
-    for (size_t col = 0; col < g->step; col++) {
-        const struct op_place at = op_place_of(op, &g->c->dims, 0, col);
-        const struct tensor_type *type = g->y.tensors[at.output].type;
-        g->per_output[at.output]++;
+    for (size_t o = 0, col = 0; o < g->outputs; col += g->per_output[o++]) {
+        const struct tensor_type *type = g->y.tensors[o].type;
         if (!type)
             continue;
-        if (g->shown++ != col || type->dtype != (at.output == 0 ? g->numerics.out : g->numerics.acc))
+        if (g->shown != col || type->dtype != (o == 0 ? g->numerics.out : g->numerics.acc))
             return false;
+        g->shown += g->per_output[o];
     }
     return true;
+}
+
+static void count_outputs(struct judge *g) {
+    g->outputs = op_output_count(g->kernel->op);
+    for (size_t col = 0; col < g->step; col++)
+        g->per_output[op_place_of(g->kernel->op, &g->c->dims, 0, col).output]++;
 }
 
 status_t judge_init(struct judge *g, const struct kernel *kernel, const struct test_case *c,
@@ -87,6 +99,7 @@ status_t judge_init(struct judge *g, const struct kernel *kernel, const struct t
     TRY(kernel_outputs(&g->y, kernel, c->dims, (void *)y)); /* only read */
     TRY(kernel_numerics(&g->numerics, kernel, c->dims));
     numerics_target(&g->numerics, truth->arch);
+    count_outputs(g);
     g->quick = fit_for_looks(g) && !g->exact && truth->first == TIER_F64;
     TRY(op_units_init(&g->units, g->together, kernel->op, &oc));
     g->rows = new_array(g->together, sizeof *g->rows);
@@ -140,7 +153,7 @@ status_t judge_look(struct judge *g, size_t first, size_t n) {
     if (g->quick) {
         for (size_t i = 0, to = 0; i < n; i++)
             for (size_t o = 0, col = 0; col < g->shown; col += g->per_output[o++]) {
-                size_t element = op_place_of(g->kernel->op, &g->c->dims, first + i, col).element;
+                size_t element = place_of(g, first + i, col).element;
                 tensor_row(g->got + to, &g->y.tensors[o], element, g->per_output[o]);
                 to += g->per_output[o];
             }
@@ -259,7 +272,7 @@ status_t judge_row(struct judge *g, struct judgement *j, struct trust *trust, si
         const struct worst here = {
             .known = true,
             .per_row = op->result == OP_PER_ROW,
-            .output = op_place_of(op, &g->c->dims, row, col).output,
+            .output = place_of(g, row, col).output,
             .row = row,
             .col = col,
             .got = judge_got(g, row, col),

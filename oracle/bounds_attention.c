@@ -3,12 +3,12 @@
  * used here: D_j the error of logit j, eta_j the relative error of its weight (common to numerator
  * and sum), nu_j what the numerator alone adds, den that of the sum.
  */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "oracle/attention.h"
 #include "oracle/bounds_impl.h"
+#include "oracle/simd_attention.h"
 
 /*
  * x = high + low + left, tf32x3: |x - high| <= 2^-11 |x|, and the core cuts low to 11 bits: left is
@@ -126,8 +126,9 @@ static void bound_logit(struct bound *b, struct key *key) {
         double product = row->q[i] * k[i];
         sums[i % 4] += product;
         sizes[i % 4] += fabs(product);
-        largest = larger(largest, fabs(k[i]));
     }
+    for (size_t i = 0; i < row->head_dim && b->nu->qk.block > 0; i++)
+        largest = larger(largest, fabs(k[i]));
     double z = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     double size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
     const double blocks = ceil(n / fmax(1, b->nu->qk.block));
@@ -299,42 +300,26 @@ static void bound_weights(struct bound *b) {
 
 /* ---- o and lse ------------------------------------------------------------------------------- */
 
-/* Of every column, sums over the keys: the formula of docs/bounds.md, "o". */
-struct columns {
-    double *size, *moved, *noise, *largest;
-};
-
-/* Of one key with a value. */
-static void add_key(const struct columns *s, const struct bound *b, const struct key *key,
-                    const struct enclosure *o) {
+/* Sums over the keys: the formula of docs/bounds.md, "o".  Of one key with a value. */
+static void add_key(const struct column_terms *s, const struct bound *b, const struct key *key) {
     const struct numerics *nu = b->nu;
-    const double *v = b->row->v + key->j * b->row->v_stride;
     double alone = compound(b->pv_error, grown(key->rescalings, U32));
     alone = compound(alone, key->rounding);
     if (nu->divide_first)
         alone = compound(alone, b->division.rel + (b->division.nearest ? U32 : 0));
-    const double common = key->p * key->eta, weight = key->p * (1 + key->eta), floor = b->floor;
-    const double *size_of = s->size;
-    double *restrict moved = s->moved, *restrict noise = s->noise, *restrict largest = s->largest;
-    for (size_t c = 0; c < b->row->value_dim; c++) {
-        const double size = fabs(v[c]);
-        const bool counts = size <= DBL_MAX; /* else weight 0, or only the class counts */
-        const double apart = larger(fabs(v[c] - o[c].lo), fabs(v[c] - o[c].hi));
-        moved[c] += counts ? common * apart : 0;
-        noise[c] += counts ? weight * size * alone + floor * (size + size_of[c]) : 0;
-        largest[c] = counts ? larger(largest[c], size) : largest[c];
-    }
+    attention_simd()->grant(s, b->row->v + key->j * b->row->v_stride, b->row->value_dim,
+                            key->p * key->eta, key->p * (1 + key->eta), alone, b->floor);
 }
 
 /* The sink: a key with v = 0. */
-static void add_sink(const struct columns *s, const struct bound *b, const struct key *key) {
+static void add_sink(const struct column_terms *s, const struct bound *b, const struct key *key) {
     for (size_t c = 0; c < b->row->value_dim; c++) {
         s->moved[c] += key->p * key->eta * s->size[c];
         s->noise[c] += b->floor * s->size[c];
     }
 }
 
-static double column_bound(const struct bound *b, const struct columns *s, size_t c) {
+static double column_bound(const struct bound *b, const struct column_terms *s, size_t c) {
     const struct numerics *nu = b->nu;
     const double size = s->size[c], largest = s->largest[c], n = (double)b->visible;
     const struct dtype *p_type = nu->p_type != NULL ? nu->p_type : nu->acc;
@@ -356,17 +341,20 @@ static double column_bound(const struct bound *b, const struct columns *s, size_
 
 static status_t bound_columns(double *o_budget, const struct bound *b, const struct enclosure *o) {
     const size_t n = b->row->value_dim;
-    double *memory = calloc(4 * n + 1, sizeof *memory);
-    const struct columns s = {memory, memory + n, memory + 2 * n, memory + 3 * n};
+    double *memory = calloc(6 * n + 1, sizeof *memory), *lo = memory, *hi = lo + n, *size = hi + n;
+    const struct column_terms s = {lo, hi, size, size + n, size + 2 * n, size + 3 * n};
     if (memory == NULL)
         return FAIL(ERR_NOMEM, "bounds: no memory for a head of %zu", n);
-    for (size_t c = 0; c < n; c++)
-        s.size[c] = fmax(fabs(o[c].lo), fabs(o[c].hi));
+    for (size_t c = 0; c < n; c++) {
+        lo[c] = o[c].lo;
+        hi[c] = o[c].hi;
+        size[c] = fmax(fabs(lo[c]), fabs(hi[c]));
+    }
     for (size_t i = 0; i < b->count; i++)
         if (b->keys[i].j == SIZE_MAX)
             add_sink(&s, b, &b->keys[i]);
         else
-            add_key(&s, b, &b->keys[i], o);
+            add_key(&s, b, &b->keys[i]);
     for (size_t c = 0; c < n; c++)
         if (!enclosure_is_nan(o[c]) && !isinf(o[c].lo))
             o_budget[c] = column_bound(b, &s, c);

@@ -193,6 +193,25 @@ static struct weight_sums weights(double *z, double *error, const double *own, s
              : weights_as(z, error, own, n, top, gamma, w, false);
 }
 
+/* ---- budgets ------------------------------------------------------------------------------------- */
+
+static void grant(const struct column_terms *t, const double *v, size_t n, double common,
+                  double weight, double alone, double floor) {
+    for (size_t i = 0; i < n; i += LANES) {
+        vd x = load(v + i, n - i, 0), size = magnitude(x);
+        vm counts = ~is_beyond(size, all(DBL_MAX));
+        vd apart = larger(magnitude(x - load(t->lo + i, n - i, 0)),
+                          magnitude(x - load(t->hi + i, n - i, 0)));
+        vd noise = all(weight) * size * all(alone) +
+                   all(floor) * (size + load(t->size + i, n - i, 0));
+        store(t->moved + i, n - i,
+              load(t->moved + i, n - i, 0) + where(counts, all(common) * apart));
+        store(t->noise + i, n - i, load(t->noise + i, n - i, 0) + where(counts, noise));
+        store(t->largest + i, n - i,
+              larger(load(t->largest + i, n - i, 0), where(counts, size)));
+    }
+}
+
 const struct attention_simd CAT(attention_simd, ISA) = {
-    WIDTH, BLOCK, products, logits, weights,
+    WIDTH, BLOCK, products, logits, weights, grant,
 };

@@ -47,6 +47,12 @@ struct weight_sums {
     double chain; /* roundings of each sum */
 };
 
+/* Of n columns: enclosures of the results and their sizes; sums. */
+struct column_terms {
+    const double *lo, *hi, *size;
+    double *moved, *noise, *largest;
+};
+
 struct attention_simd {
     size_t width; /* columns of a panel: b[i width + column] */
     size_t rows;  /* of a block of products */
@@ -69,6 +75,13 @@ struct attention_simd {
      */
     struct weight_sums (*weights)(double *z, double *error, const double *own, size_t n, double top,
                                   double gamma, const struct weight_terms *w);
+    /*
+     * One key of weight p in attention_budget's columns: t->moved[c] += common max(|v_c - lo_c|,
+     * |v_c - hi_c|), t->noise[c] += weight |v_c| alone + floor (|v_c| + size_c), t->largest[c] the
+     * larger of itself and |v_c|; columns where v_c is not finite stay.  The same bits at every level.
+     */
+    void (*grant)(const struct column_terms *t, const double *v, size_t n, double common,
+                  double weight, double alone, double floor);
 };
 
 extern const struct attention_simd attention_simd_v2, attention_simd_v3, attention_simd_v4;
