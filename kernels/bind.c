@@ -64,6 +64,8 @@ static status_t evaluate_arg(uint64_t *out, const struct kernel_arg *arg, size_t
     case ARG_SCRATCH:
         *out = addresses[BUFFER_SCRATCH + arg->index];
         break;
+    case ARG_TENSOR_MAP:
+        break; /* bind_maps */
     case ARG_INTEGER:
         TRY(expr_integer(&whole, arg->value, dims));
         if (!fits(whole, size))
@@ -80,9 +82,24 @@ done:
     return st;
 }
 
+static status_t bind_maps(uint8_t (*maps)[DEV_TENSOR_MAP_BYTES], const struct loaded_kernel *lk,
+                          struct case_dims dims, const uint64_t *addresses) {
+    status_t st = OK;
+    const struct kernel_detail *d = lk->kernel->detail;
+    for (size_t i = 0; i < d->tensor_map_count; i++) {
+        struct dev_tensor_map map;
+        TRY(tensor_map_evaluate(&map, &d->tensor_maps[i], dims, d->file, d->index, i));
+        map.address = addresses[d->tensor_maps[i].buffer];
+        TRY(manifest_at(dev_tensor_map_encode(maps[i], lk->dev, &map), d->file, d->index,
+                        "tensor_maps[%zu]", i));
+    }
+done:
+    return st;
+}
+
 static status_t bind_launch(struct dev_launch *out, uint64_t *values, const void **args,
-                            const struct loaded_kernel *lk, size_t i, struct case_dims dims,
-                            const uint64_t *addresses) {
+                            uint8_t (*maps)[DEV_TENSOR_MAP_BYTES], const struct loaded_kernel *lk,
+                            size_t i, struct case_dims dims, const uint64_t *addresses) {
     status_t st = OK;
     const struct kernel_detail *d = lk->kernel->detail;
     const struct kernel_launch *launch = &d->launches[i];
@@ -99,7 +116,8 @@ static status_t bind_launch(struct dev_launch *out, uint64_t *values, const void
         TRY(expr_size(&out->dynamic_shared, launch->shared, dims));
     for (size_t a = 0; a < launch->arg_count; a++) {
         TRY(evaluate_arg(&values[a], &launch->args[a], entry->params[a].size, addresses, dims));
-        args[a] = &values[a];
+        args[a] = launch->args[a].kind == ARG_TENSOR_MAP ? (const void *)maps[launch->args[a].index]
+                                                         : &values[a];
     }
 done:
     return manifest_at(st, d->file, d->index, "launches[%zu]", i);
@@ -116,12 +134,14 @@ status_t kernel_bind(struct bound_kernel *out, const struct loaded_kernel *lk,
         .launch_count = d->launch_count,
         .values = calloc(arg_count + 1, sizeof *out->values),
         .args = calloc(arg_count + 1, sizeof *out->args),
+        .maps = calloc(d->tensor_map_count + 1, sizeof *out->maps),
     };
-    if (!out->values || !out->args)
+    if (!out->values || !out->args || !out->maps)
         return FAIL(ERR_NOMEM, "no memory for a launch");
+    TRY(bind_maps(out->maps, lk, dims, addresses));
     for (size_t i = 0; i < d->launch_count; i++) {
-        TRY(bind_launch(&out->launches[i], out->values + first, out->args + first, lk, i, dims,
-                        addresses));
+        TRY(bind_launch(&out->launches[i], out->values + first, out->args + first, out->maps, lk, i,
+                        dims, addresses));
         first += d->launches[i].arg_count;
     }
 done:
@@ -131,5 +151,6 @@ done:
 void bound_kernel_clear(struct bound_kernel *b) {
     free(b->values);
     free(b->args);
+    free(b->maps);
     *b = (struct bound_kernel){0};
 }

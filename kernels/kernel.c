@@ -63,18 +63,34 @@ static bool is_taken(const struct understood *u, const char *name) {
     return false;
 }
 
-static status_t check_scratch_name(const struct understood *u, size_t i) {
-    const struct manifest_kernel *m = written(u);
-    const char *name = m->scratch[i].name;
+static status_t check_identifier(const struct understood *u, const char *name) {
     for (const char *p = name; *p; p++)
         if (!isalpha((unsigned char)*p) && *p != '_' && !(p > name && isdigit((unsigned char)*p)))
             return FAIL(ERR_SYNTAX, "`%s` is no identifier", name);
     if (is_taken(u, name))
         return FAIL(ERR_SYNTAX, "`%s` already means something else", name);
+    return OK;
+}
+
+static status_t check_scratch_name(const struct understood *u, size_t i) {
+    const struct manifest_kernel *m = written(u);
+    const char *name = m->scratch[i].name;
     for (size_t k = 0; k < i; k++)
         if (strcmp(name, m->scratch[k].name) == 0)
             return FAIL(ERR_SYNTAX, "`%s` is already taken by scratch[%zu]", name, k);
-    return OK;
+    return check_identifier(u, name);
+}
+
+static status_t check_tensor_map_name(const struct understood *u, size_t i) {
+    const struct manifest_kernel *m = written(u);
+    const char *name = m->tensor_maps[i].name;
+    for (size_t k = 0; k < m->scratch_count; k++)
+        if (strcmp(name, m->scratch[k].name) == 0)
+            return FAIL(ERR_SYNTAX, "`%s` is already taken by scratch[%zu]", name, k);
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(name, m->tensor_maps[k].name) == 0)
+            return FAIL(ERR_SYNTAX, "`%s` is already taken by tensor_maps[%zu]", name, k);
+    return check_identifier(u, name);
 }
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -176,11 +192,15 @@ static status_t try_shape(struct understood *u, struct case_dims dims) {
     size_t bytes;
     struct numerics numerics;
     struct tensor_block block;
+    struct dev_tensor_map map;
 
     for (size_t i = 0; i < u->detail.launch_count; i++)
         TRY(launch_try(&u->detail.launches[i], dims, u->detail.file, u->detail.index, i));
     for (size_t i = 0; i < u->detail.scratch_count; i++)
         TRY_AT(u, expr_size(&bytes, u->detail.scratch[i], dims), "scratch[%zu].bytes", i);
+    for (size_t i = 0; i < u->detail.tensor_map_count; i++)
+        TRY(tensor_map_evaluate(&map, &u->detail.tensor_maps[i], dims, u->detail.file,
+                                u->detail.index, i));
     TRY_AT(u, kernel_inputs(&block, &u->kernel, dims, NULL), "options");
     TRY_AT(u, kernel_numerics(&numerics, &u->kernel, dims), "numerics");
 done:
@@ -295,6 +315,19 @@ done:
     return st;
 }
 
+static status_t compile_tensor_maps(struct understood *u) {
+    status_t st = OK;
+    const struct manifest_kernel *m = written(u);
+    for (size_t i = 0; i < m->tensor_map_count; i++) {
+        TRY_AT(u, check_tensor_map_name(u, i), "tensor_maps[%zu].name", i);
+        u->detail.tensor_map_count = i + 1;
+        TRY(tensor_map_compile(&u->detail.tensor_maps[i], u->detail.file, u->detail.index, i,
+                               &u->kernel, &u->detail.scope));
+    }
+done:
+    return st;
+}
+
 status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_t index) {
     status_t st = OK;
     const struct manifest_kernel *m = &file->manifest->kernels[index];
@@ -324,6 +357,7 @@ status_t kernel_new(struct kernel **out, const struct manifest_file *file, size_
     TRY(compile_accepts(u));
     TRY(options_compile(&u->detail, u->kernel.op));
     TRY(compile_scratch(u));
+    TRY(compile_tensor_maps(u));
     for (size_t i = 0; i < m->launch_count; i++) {
         u->detail.launch_count = i + 1;
         TRY(launch_compile(&u->detail.launches[i], file, index, i, &u->kernel, &u->detail.scope));
@@ -351,6 +385,8 @@ void kernel_free(struct kernel *kernel) {
     for (size_t i = 0; i < d->scratch_count; i++)
         expr_free(d->scratch[i]);
     free(d->scratch);
+    for (size_t i = 0; i < d->tensor_map_count; i++)
+        tensor_map_clear(&d->tensor_maps[i]);
     expr_free(d->sum_height);
     expr_free(d->rescales);
     expr_free(d->angle_rel);

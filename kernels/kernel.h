@@ -10,6 +10,7 @@
 #include "kernels/launch.h"
 #include "kernels/manifest.h"
 #include "kernels/range.h"
+#include "kernels/tensor_map.h"
 
 struct kernel_detail {
     const struct manifest_file *file;
@@ -24,6 +25,8 @@ struct kernel_detail {
     size_t launch_count, scratch_count;
     struct kernel_launch launches[KERNEL_MAX_LAUNCHES];
     struct expr **scratch; /* bytes of each scratch buffer */
+    size_t tensor_map_count;
+    struct kernel_tensor_map tensor_maps[MANIFEST_MAX_TENSOR_MAPS];
     const struct manifest_numerics *numerics;
     struct expr *sum_height, *rescales, *angle_rel, *angle_abs; /* NULL: 0 */
     struct expr *qk_height, *pv_height, *qk_run, *pv_run;       /* NULL: 0 */

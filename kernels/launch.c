@@ -65,6 +65,12 @@ static status_t compile_arg(struct kernel_arg *arg, const struct manifest_kernel
             arg->index = i;
             return OK;
         }
+    for (size_t i = 0; i < m->tensor_map_count; i++)
+        if (strcmp(text, m->tensor_maps[i].name) == 0) {
+            arg->kind = ARG_TENSOR_MAP;
+            arg->index = i;
+            return OK;
+        }
     arg->kind = ARG_INTEGER;
     if (colon && !strchr(text, '?')) { /* `a ? b : c` is an expression too */
         char name[16];

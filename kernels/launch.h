@@ -11,13 +11,14 @@ enum arg_kind {
     ARG_INPUT,   /* address of an input tensor */
     ARG_OUTPUT,  /* address of an output tensor */
     ARG_SCRATCH, /* address of a scratch buffer */
+    ARG_TENSOR_MAP, /* the 128 bytes of one of the tensor maps */
     ARG_INTEGER, /* a whole number, as wide as the image's parameter */
     ARG_REAL,    /* a number rounded to a dtype */
 };
 
 struct kernel_arg {
     enum arg_kind kind;
-    size_t index;              /* which of the op's inputs or outputs, or of the scratch buffers */
+    size_t index;              /* which input, output, scratch buffer or tensor map */
     const struct dtype *dtype; /* ARG_REAL */
     struct expr *value;        /* ARG_INTEGER, ARG_REAL */
 };

@@ -26,6 +26,11 @@ static status_t check_arg(const struct kernel_arg *arg, const char *text, size_t
             return FAIL(ERR_SYNTAX, "`%s` is an address of 8 bytes, the parameter has %zu", text,
                         size);
         return OK;
+    case ARG_TENSOR_MAP:
+        if (size != DEV_TENSOR_MAP_BYTES)
+            return FAIL(ERR_SYNTAX, "`%s` is a tensor map of %d bytes, the parameter has %zu", text,
+                        DEV_TENSOR_MAP_BYTES, size);
+        return OK;
     case ARG_INTEGER:
         if (!is_integer_size(size))
             return FAIL(ERR_SYNTAX,

@@ -16,6 +16,7 @@
 #include "oracle/oracle.h"
 
 #define MANIFEST_MAX_SCRATCH 16 /* buffers of one kernel */
+#define MANIFEST_MAX_TENSOR_MAPS 8
 
 /* By name of a tensor; NULL when not written. */
 struct manifest_types {
@@ -55,6 +56,14 @@ struct manifest_scratch {
     char *name, *bytes;
 };
 
+struct manifest_tensor_map {
+    char *name, *of;
+    char *type; /* NULL: that of the tensor */
+    char **dims, **strides, **box, **element_strides;
+    uint32_t dims_count, strides_count, box_count, element_strides_count;
+    char *swizzle; /* NULL when not written */
+};
+
 struct manifest_numerics {
     enum exp_variant exp;
     enum rescale_variant rescale;
@@ -83,7 +92,8 @@ struct manifest_kernel {
     enum empty_row empty_row;
     struct manifest_launch *launches;
     struct manifest_scratch *scratch;
-    uint32_t launch_count, scratch_count;
+    struct manifest_tensor_map *tensor_maps;
+    uint32_t launch_count, scratch_count, tensor_map_count;
     struct manifest_numerics numerics;
     bool deterministic, combine;
     char *recommended;   /* range of cols; NULL when not written */

@@ -196,6 +196,26 @@ static const cyaml_schema_value_t scratch_value = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest_scratch, scratch_fields),
 };
 
+static const cyaml_schema_field_t tensor_map_fields[] = {
+    STRING(REQUIRED, manifest_tensor_map, name),
+    STRING(REQUIRED, manifest_tensor_map, of),
+    STRING(OPTIONAL, manifest_tensor_map, type),
+    CYAML_FIELD_SEQUENCE_COUNT("dims", REQUIRED, struct manifest_tensor_map, dims, dims_count,
+                               &string_value, 1, 5),
+    CYAML_FIELD_SEQUENCE_COUNT("strides", OPTIONAL, struct manifest_tensor_map, strides,
+                               strides_count, &string_value, 1, 4),
+    CYAML_FIELD_SEQUENCE_COUNT("box", REQUIRED, struct manifest_tensor_map, box, box_count,
+                               &string_value, 1, 5),
+    CYAML_FIELD_SEQUENCE_COUNT("element_strides", OPTIONAL, struct manifest_tensor_map,
+                               element_strides, element_strides_count, &string_value, 1, 5),
+    STRING(OPTIONAL, manifest_tensor_map, swizzle),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t tensor_map_value = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest_tensor_map, tensor_map_fields),
+};
+
 static const cyaml_schema_field_t products_fields[] = {
     STRING(OPTIONAL, manifest_products, height),
     STRING(OPTIONAL, manifest_products, run),
@@ -247,6 +267,8 @@ static const cyaml_schema_field_t kernel_fields[] = {
                                &launch_value, 1, KERNEL_MAX_LAUNCHES),
     CYAML_FIELD_SEQUENCE_COUNT("scratch", OPTIONAL, struct manifest_kernel, scratch, scratch_count,
                                &scratch_value, 0, MANIFEST_MAX_SCRATCH),
+    CYAML_FIELD_SEQUENCE_COUNT("tensor_maps", OPTIONAL, struct manifest_kernel, tensor_maps,
+                               tensor_map_count, &tensor_map_value, 0, MANIFEST_MAX_TENSOR_MAPS),
     CYAML_FIELD_MAPPING("numerics", CYAML_FLAG_DEFAULT, struct manifest_kernel, numerics,
                         numerics_fields),
     ENUM(manifest_kernel, deterministic, truths),

@@ -175,6 +175,23 @@ status_t device_launch(struct dev_run *run, struct device *dev, const struct dev
     seen->dynamic_shared = launch->dynamic_shared;
     seen->schedule_seed = launch->schedule_seed;
     for (size_t i = 0; i < launch->arg_count; i++)
-        memcpy(&seen->args[i], launch->args[i], entry->params[i].size);
+        memcpy(&seen->args[i], launch->args[i],
+               entry->params[i].size < 8 ? entry->params[i].size : 8);
+    return OK;
+}
+
+size_t dev_tensor_type_bytes(enum dev_tensor_type type) {
+    return type == DEV_TENSOR_F32 ? 4 : type == DEV_TENSOR_U8 ? 1 : 2;
+}
+
+status_t dev_tensor_map_encode(uint8_t out[DEV_TENSOR_MAP_BYTES], struct device *dev,
+                               const struct dev_tensor_map *map) {
+    (void)dev;
+    if (map->box[0] == 99)
+        return FAIL(ERR_USAGE, "tensor map: 99");
+    uint64_t mark = 1000 + fake.map_count;
+    memset(out, 0, DEV_TENSOR_MAP_BYTES);
+    memcpy(out, &mark, sizeof mark);
+    fake.maps[fake.map_count++ % 4] = *map;
     return OK;
 }

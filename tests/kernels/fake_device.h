@@ -16,7 +16,7 @@ struct fake_launch {
     unsigned cluster[3];
     size_t dynamic_shared;
     uint64_t schedule_seed;
-    uint64_t args[FAKE_MAX_ARGS]; /* zero-extended from the parameter's size */
+    uint64_t args[FAKE_MAX_ARGS]; /* zero-extended from the parameter's size; its first 8 bytes */
 };
 
 struct fake {
@@ -29,6 +29,8 @@ struct fake {
     size_t buffers;      /* alive */
     size_t allocated[8]; /* sizes, in the order of allocation */
     size_t allocations;
+    struct dev_tensor_map maps[4]; /* encoded ones; the n-th one's bytes begin with 1000 + n */
+    size_t map_count;
 };
 
 extern struct fake fake;

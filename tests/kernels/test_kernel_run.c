@@ -88,6 +88,44 @@ static void passes_arguments(void **state) {
     unload(&f);
 }
 
+static void passes_tensor_maps(void **state) {
+    (void)state;
+    struct fixture f = load("mapped_f16");
+    struct kernel_result result;
+    static uint16_t x[20 * 40], y[20 * 40];
+    struct kernel_io io = {{20, 40}, x, y, 0};
+    assert_int_equal(kernel_run(&result, f.lk, &io), OK);
+    assert_int_equal(fake.map_count, 2);
+    const struct dev_tensor_map *a = &fake.maps[0], *b = &fake.maps[1];
+    assert_int_equal(a->type, DEV_TENSOR_F16);
+    assert_int_equal(a->rank, 2);
+    assert_int_equal(a->address, 0x1000);
+    assert_int_equal(a->dims[0], 40);
+    assert_int_equal(a->dims[1], 20);
+    assert_int_equal(a->strides[0], 80); /* without gaps */
+    assert_int_equal(a->box[0], 64);
+    assert_int_equal(a->box[1], 8);
+    assert_int_equal(a->element_strides[1], 1);
+    assert_int_equal(a->swizzle, 128);
+    assert_int_equal(b->type, DEV_TENSOR_F32);
+    assert_int_equal(b->rank, 3);
+    assert_int_equal(b->address, 0x3000);
+    assert_int_equal(b->strides[0], 64);
+    assert_int_equal(b->strides[1], 1280);
+    assert_int_equal(b->box[0], 40);
+    assert_int_equal(b->element_strides[2], 3);
+    assert_int_equal(b->swizzle, 0);
+    assert_int_equal(fake.launches[0].args[0], 1000);
+    assert_int_equal(fake.launches[0].args[1], 0x2000);
+    assert_int_equal(fake.launches[0].args[2], 1001);
+    assert_int_equal(fake.launches[0].args[3], 1000);
+    static uint16_t wide[99], out[99]; /* the device refuses it */
+    io = (struct kernel_io){{1, 99}, wide, out, 0};
+    assert_int_equal(kernel_run(&result, f.lk, &io), ERR_USAGE);
+    assert_non_null(strstr(status_message(), "tensor_maps[1]: tensor map: 99"));
+    unload(&f);
+}
+
 static void refuses_shape_and_width(void **state) {
     (void)state;
     struct fixture f = load("all_f32");
@@ -175,6 +213,7 @@ static void passes_on_a_broken_device(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_tensor_maps),
         cmocka_unit_test(passes_arguments),          cmocka_unit_test(refuses_shape_and_width),
         cmocka_unit_test(stops_at_a_fault),          cmocka_unit_test(reports_guards),
         cmocka_unit_test(passes_on_a_broken_device), cmocka_unit_test(reports_a_changed_input),
