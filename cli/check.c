@@ -182,13 +182,20 @@ static status_t make_from_files(struct test_case *out, const struct check_args *
                         args->files[0].name, args->files[0].path);
         return case_from_npy(out, args->files[0].path, kernel, args->first_row, args->row_count);
     }
-    if (args->has_rows)
-        return FAIL(ERR_USAGE, "check: --rows goes with a single matrix x");
+    if (args->has_rows && op->dims[0] != DIM_BATCH)
+        return FAIL(ERR_USAGE, "check: --rows goes with a single matrix x, or with attention's files "
+                               "of one head");
+    struct case_file files[OP_MAX_INPUTS];
+    for (size_t i = 0; i < args->file_count; i++) {
+        files[i] = args->files[i];
+        files[i].first_row = args->first_row;
+        files[i].rows = args->row_count;
+    }
     if (op_is_matrix(op) && args->shape)
         return FAIL(ERR_USAGE, "check: --shape goes with --fill, not with -i");
     if (args->shape)
         st = cli_shape_given(&dims, op, args->shape);
-    return st != OK ? st : case_from_files(out, kernel, args->files, args->file_count, dims);
+    return st != OK ? st : case_from_files(out, kernel, files, args->file_count, dims);
 }
 
 static status_t make_case(struct test_case *out, const struct check_args *args,

@@ -17,7 +17,7 @@
 
 /* What one case's input may hold; the CPU device gives as much to all buffers together. */
 #define CASE_MAX_BYTES ((size_t)4 << 30)
-#define CASE_LINE_SIZE 512
+#define CASE_LINE_SIZE 1024
 
 struct test_case {
     const struct op *op;       /* whose inputs these are */
@@ -34,9 +34,14 @@ struct test_case {
     char *line;       /* from several files: the options that name them; else NULL; owned */
 };
 
-/* A file for one of an op's inputs. */
+/*
+ * A file for one of an op's inputs, or several, with commas between: as many of the tensor's innermost
+ * dimension that the files do not have.  Dimensions that no file has are otherwise 1: three files of
+ * tokens x 64 are q of one sequence and three heads.
+ */
 struct case_file {
-    const char *name, *path; /* "q", "q.npy" */
+    const char *name, *path; /* "q", "q.npy", "h6.npy,h7.npy,h8.npy" */
+    size_t first_row, rows;  /* of such files, only these rows; rows 0: all */
 };
 
 /* For a kernel: its op's inputs with its types, and its options at these dimensions. */
@@ -58,6 +63,12 @@ MUST_CHECK status_t case_from_npy(struct test_case *out, const char *path,
 MUST_CHECK status_t case_from_files(struct test_case *out, const struct kernel *kernel,
                                     const struct case_file *files, size_t count,
                                     struct case_dims dims);
+/*
+ * The line of such a case: "-i q=a.npy -i k=b.npy --shape ..."; --rows where the first file has some, which
+ * then is meant for all.  "" if it is longer than size.
+ */
+void case_files_line(char *out, size_t size, const struct op *op, const struct case_file *files,
+                     size_t count, const struct case_dims *dims);
 /* A matrix of format dt, from a fill or from data in memory (copied), for the ops of one. */
 MUST_CHECK status_t case_from_fill(struct test_case *out, const struct fill *fill,
                                    const struct dtype *dt, struct case_dims dims, uint64_t seed);

@@ -9,10 +9,10 @@ struct order {
     struct loaded_kernel *lk;
     const struct kernel *kernel;
     const struct test_case *c;
-    size_t units, step; /* units of the case, and results of each */
-    size_t y_bytes;     /* of the block of outputs */
-    void *base;         /* the first run's outputs */
-    double *spread;     /* what two orders may differ by, by result */
+    size_t units, step;  /* units of the case, and results of each */
+    size_t y_bytes;      /* of the block of outputs */
+    void *base;          /* the first run's outputs */
+    double *spread;      /* what two orders may differ by, by result */
     struct truth *truth; /* of the case */
     struct judgement *out;
     bool *saw;

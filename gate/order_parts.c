@@ -23,8 +23,8 @@ enum { OUT_O, OUT_LSE };
 /* ---- cases of other parts -------------------------------------------------------------------- */
 
 /* part: a row of floats for each of the units. */
-static void copy_part(const struct tensor *to, size_t part, const struct tensor *from, size_t source,
-                      size_t part_count, double otherwise) {
+static void copy_part(const struct tensor *to, size_t part, const struct tensor *from,
+                      size_t source, size_t part_count, double otherwise) {
     const size_t n = to->count / part_count;
     for (size_t i = 0; i < n; i++) {
         if (source == NOTHING)
@@ -209,7 +209,8 @@ done:
 }
 
 /* The two results as a case of two parts. */
-static status_t make_pair(struct test_case *out, const struct order *o, const struct joined *group) {
+static status_t make_pair(struct test_case *out, const struct order *o,
+                          const struct joined *group) {
     struct case_dims dims = o->c->dims;
     dims.parts = 2;
     status_t st = case_begin(out, o->kernel, dims);

@@ -4,9 +4,8 @@
  * MPFR takes some microseconds per exponential, so quick is planned in elements: about 80,000 per
  * fill, sixteen fills, each judged once per op and shared by all its kernels.
  */
-#include "gate/plan.h"
+#include "gate/plan_impl.h"
 
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,8 +90,8 @@ static struct shapes shapes_of(const struct op *op) {
     if (op->dims[2] == DIM_K)
         return (struct shapes){quick_topk, full_topk, COUNT(quick_topk), COUNT(full_topk), 2, 2};
     if (op->dims[0] == DIM_PARTS)
-        return (struct shapes){quick_combine, full_combine, COUNT(quick_combine),
-                               COUNT(full_combine), 2, 1};
+        return (struct shapes){
+            quick_combine, full_combine, COUNT(quick_combine), COUNT(full_combine), 2, 1};
     if (op->dims[0] == DIM_BATCH)
         return (struct shapes){quick_attention,        full_attention,
                                COUNT(quick_attention), COUNT(full_attention),
@@ -112,9 +111,7 @@ static const struct case_dims quick_ensembles[] = {{512, 257}};
 static const struct case_dims full_ensembles[] = {{4096, 33}, {4096, 65}, {2048, 257}, {512, 1025}};
 
 #define FULL_SEEDS 8
-#define SEED_STEP 1000      /* between them; within one, each shape has its own seed */
-#define QUICK_SAMPLES 2     /* pieces of a real file in `quick` */
-#define QUICK_ELEMENTS 6000 /* per piece, at least one row */
+#define SEED_STEP 1000 /* between them; within one, each shape has its own seed */
 
 const char *suite_name(enum suite s) {
     return s == SUITE_FULL ? "full" : "quick";
@@ -129,7 +126,7 @@ status_t suite_find(enum suite *out, const char *name) {
     return FAIL(ERR_USAGE, "--suite %s: expected quick or full", name);
 }
 
-static status_t add(struct plan *p, struct plan_item item) {
+status_t plan_add(struct plan *p, struct plan_item item) {
     if (p->count == p->room) {
         size_t room = p->room ? 2 * p->room : 256;
         struct plan_item *items = realloc(p->items, room * sizeof *items);
@@ -164,7 +161,7 @@ static status_t add_every(struct plan *p, const struct kernel *kernel, enum chec
                                        .fill = fill,
                                        .dims = fitted(kernel, shapes[i]),
                                        .seed = seed + i};
-        status_t st = add(p, item);
+        status_t st = plan_add(p, item);
         if (st != OK)
             return st;
     }
@@ -264,81 +261,13 @@ done:
     return st;
 }
 
-/* ---- real input ------------------------------------------------------------------------------ */
-
-/* quick: pieces from the start and the middle of the file; full: all of it. */
-static status_t add_file(struct plan *p, const struct op *op, const char *path, size_t rows,
-                         size_t cols, enum suite suite) {
-    struct plan_item item = {.check = CHECK_BOUND, .op = op, .path = path, .dims = {rows, cols}};
-    size_t piece = cols ? QUICK_ELEMENTS / cols : rows;
-    if (piece == 0)
-        piece = 1;
-    if (suite == SUITE_FULL || rows <= QUICK_SAMPLES * piece)
-        return add(p, item);
-    item.part = true;
-    item.dims.rows = piece;
-    status_t st = OK;
-    for (size_t k = 0; k < QUICK_SAMPLES; k++) {
-        item.first_row = k * rows / QUICK_SAMPLES;
-        TRY(add(p, item));
-    }
-done:
-    return st;
-}
-
-static status_t keep_path(struct plan *p, const char **out, const char *path) {
-    char **paths = realloc(p->paths, (p->path_count + 1) * sizeof *paths);
-    if (!paths)
-        return FAIL(ERR_NOMEM, "no memory for a list of files");
-    p->paths = paths;
-    paths[p->path_count] = strdup(file_shorten(path));
-    if (!paths[p->path_count])
-        return FAIL(ERR_NOMEM, "no memory for a path");
-    *out = paths[p->path_count++];
-    return OK;
-}
-
-static bool is_logits(const char *path) {
-    const char *name = strrchr(path, '/');
-    return strncmp(name ? name + 1 : path, "logits_", 7) == 0;
-}
-
-static status_t add_real(struct plan *p, const struct op *op, const struct dtype *dt,
-                         enum suite suite, const char *dir) {
-    char pattern[4096];
-    glob_t found = {0};
-    status_t st = OK;
-    snprintf(pattern, sizeof pattern, "%s/*.npy", dir);
-    int rc = glob(pattern, 0, NULL, &found);
-    if (rc != 0 && rc != GLOB_NOMATCH)
-        TRY(FAIL(ERR_IO, "cannot list %s", pattern));
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        if (op_is_matrix(op) && op->result == OP_PER_ELEMENT && !is_logits(found.gl_pathv[i]))
-            continue;
-        struct npy npy;
-        const char *path = NULL;
-        TRY(npy_read(&npy, found.gl_pathv[i]));
-        size_t rows = npy.rows, cols = npy.cols;
-        bool fits = !npy_misfit(&npy, dt);
-        npy_clear(&npy);
-        if (!fits)
-            continue;
-        TRY(keep_path(p, &path, found.gl_pathv[i]));
-        TRY(add_file(p, op, path, rows, cols, suite));
-    }
-done:
-    globfree(&found);
-    return st;
-}
-
 status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite suite, uint64_t seed,
                    const char *real_dir) {
     *out = (struct plan){0};
     status_t st = OK;
     TRY(add_fills(out, kernel, suite, seed));
-    if (real_dir && kernel->op->dims[1] == DIM_COLS &&
-        kernel->op->dims[2] == DIM_NONE) /* files hold matrices */
-        TRY(add_real(out, kernel->op, kernel->in, suite, real_dir));
+    if (real_dir)
+        TRY(plan_add_real(out, kernel, suite, real_dir));
     TRY(add_orders(out, kernel, suite, seed));
     TRY(add_ensembles(out, kernel, suite, seed));
 done:
@@ -347,12 +276,22 @@ done:
     return st;
 }
 
+static bool same_files(const struct plan_item *x, const struct plan_item *y) {
+    if (x->file_count != y->file_count)
+        return false;
+    for (size_t i = 0; i < x->file_count; i++)
+        if (strcmp(x->files[i].path, y->files[i].path) != 0)
+            return false;
+    return true;
+}
+
 bool plan_equal(const struct plan *a, const struct plan *b) {
     if (a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++) {
         const struct plan_item *x = &a->items[i], *y = &b->items[i];
         bool same_path = x->path && y->path ? strcmp(x->path, y->path) == 0 : x->path == y->path;
+        same_path &= same_files(x, y);
         if (x->check != y->check || x->op != y->op || x->fill != y->fill ||
             !dims_equal(&x->dims, &y->dims) || x->seed != y->seed || x->first_row != y->first_row ||
             !same_path)
@@ -368,7 +307,7 @@ status_t plan_add_twins(struct plan *p) {
         if (item.check != CHECK_BOUND)
             continue;
         item.check = CHECK_TWIN;
-        st = add(p, item);
+        st = plan_add(p, item);
     }
     return st;
 }
@@ -385,6 +324,8 @@ status_t plan_case(struct test_case *out, const struct plan_item *item,
                    const struct kernel *kernel) {
     if (item->fill)
         return case_make(out, item->fill, kernel, item->dims, item->seed);
+    if (item->files)
+        return case_from_files(out, kernel, item->files, item->file_count, (struct case_dims){0});
     return case_from_npy(out, item->path, kernel, item->first_row,
                          item->part ? item->dims.rows : 0);
 }
@@ -400,7 +341,11 @@ void check_line(char *out, size_t size, enum check check, const struct test_case
 }
 
 void plan_line(char *out, size_t size, const struct plan_item *item) {
+    char files[CASE_LINE_SIZE];
+    if (item->files)
+        case_files_line(files, sizeof files, item->op, item->files, item->file_count, &item->dims);
     const struct test_case c = {.op = item->op,
+                                .line = item->files ? files : NULL,
                                 .fill = item->fill,
                                 .dims = item->dims,
                                 .seed = item->seed,

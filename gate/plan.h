@@ -28,6 +28,8 @@ struct plan_item {
     const char *path; /* the plan's own */
     size_t first_row;
     bool part; /* not all rows of the file */
+    const struct case_file *files; /* the plan's own: several files in the place of `path`; NULL: none */
+    size_t file_count;
 };
 
 struct plan {
@@ -40,8 +42,8 @@ struct plan {
 /*
  * The cases of a suite for a kernel, smallest first within each fill; a shape that it does not accept
  * gives way to the nearest that it does.  real_dir: the
- * folder with real inputs, or NULL; its logits_*.npy go to every op, its other files to ops with one
- * result per row; a file of another dtype is left out, a broken one is an error.  ERR_IO, ERR_NOMEM.
+ * folder with real inputs, or NULL; its logits_*.npy go to every op of a matrix, its other files to those
+ * with one result per row, its q_*.npy with the k and v of the same tokens to attention; a file of another dtype is left out, a broken one is an error.  ERR_IO, ERR_NOMEM.
  */
 MUST_CHECK status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite suite,
                               uint64_t seed, const char *real_dir);

@@ -20,6 +20,17 @@ refused 2 'input v is missing' $attention -i q=q.npy -i k=k.npy
 refused 2 'narrow.npy: head_dim = 4, and 64 elsewhere' \
     $attention -i q=q.npy -i k=narrow.npy -i v=k.npy
 refused 2 '3-d where q has 4 dimensions' $attention -i q=x.npy -i k=k.npy -i v=k.npy
+floats 192 | npy "'<f4'" '(3, 64)' head.npy
+run 0 $attention -i q=head.npy,head.npy -i k=head.npy -i v=head.npy
+has out 'batch=1,heads=2,kv_heads=1,queries=3,keys=3,head_dim=64$'
+run 0 $attention -i q=head.npy,head.npy -i k=head.npy -i v=head.npy --rows 1:2
+has out 'heads=2,kv_heads=1,queries=2,keys=2,head_dim=64$'
+rerun=$(sed -n 's/^case *//p' out)
+eval "run 0 $attention $rerun"
+refused 2 'rows 2 to 4 are wanted, the file has 3' \
+    $attention -i q=head.npy -i k=head.npy -i v=head.npy --rows 2:3
+refused 2 'each with all 4 dimensions of k' $attention -i q=q.npy -i k=k.npy,k.npy -i v=k.npy
+refused 2 'file 2 has other dimensions' $attention -i q=head.npy,q.npy -i k=head.npy -i v=head.npy
 refused 2 'op attention has no such input' $attention -i x=q.npy -i k=k.npy -i v=k.npy
 refused 2 'the kernel does not take this input' \
     $attention -i q=q.npy -i k=k.npy -i v=k.npy -i lengths=positions.npy

@@ -54,7 +54,8 @@ static void fake_paged(float *y, const float *x, struct case_dims d, uint64_t se
         if (fault == READS_ON && n % 16 == 0)
             more = 0; /* it would be another page */
         for (size_t j = 0; j < n + more; j++) {
-            int page = fault == NO_TABLE ? (int)(batch * pages + j / 16) : table[batch * pages + j / 16];
+            int page =
+                fault == NO_TABLE ? (int)(batch * pages + j / 16) : table[batch * pages + j / 16];
             at[j] = (((size_t)page * 16 + j % 16) * d.kv_heads + head) * d.head_dim;
             z[j] = fault == BY_PAGE ? page * 1e-3 : 0;
             for (size_t c = 0; c < d.head_dim; c++)
@@ -210,8 +211,8 @@ static void plans_ask_for_a_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_by_the_table),  cmocka_unit_test(fills_keep_their_promises),
-        cmocka_unit_test(honest_kernels_pass), cmocka_unit_test(wrong_kernels_do_not),
+        cmocka_unit_test(reads_by_the_table),    cmocka_unit_test(fills_keep_their_promises),
+        cmocka_unit_test(honest_kernels_pass),   cmocka_unit_test(wrong_kernels_do_not),
         cmocka_unit_test(plans_ask_for_a_table),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

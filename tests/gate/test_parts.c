@@ -15,11 +15,11 @@
 
 static enum {
     HONEST,
-    FUSED,           /* an fma: of two products one is rounded */
-    COUNTS_NOTHING,  /* 0 NaN for a part of lse -Inf */
+    FUSED,            /* an fma: of two products one is rounded */
+    COUNTS_NOTHING,   /* 0 NaN for a part of lse -Inf */
     FAVOURS_THE_LAST, /* its weight is a little more */
-    LSE_OFF,         /* by 1e-3 where there are several parts */
-    LEAKS,           /* 0 times the first row's lse */
+    LSE_OFF,          /* by 1e-3 where there are several parts */
+    LEAKS,            /* 0 times the first row's lse */
 } fault;
 
 static void fake_combine(float *y, const float *x, struct case_dims d, uint64_t seed,
@@ -107,7 +107,8 @@ static void wrong_kernels_do_not(void **state) {
         const char *reason;
     } table[] = {
         {FUSED, "order: swap 1: o, element [0][5] changes: equal bits are due (combine: exact)"},
-        {COUNTS_NOTHING, "order: parts of nothing 1: o, element [0][0] changes: equal bits are due"},
+        {COUNTS_NOTHING,
+         "order: parts of nothing 1: o, element [0][0] changes: equal bits are due"},
         {FAVOURS_THE_LAST, "order: swap 1: o, element [0][0] changes"},
         {LSE_OFF, "order: groups 1: lse, element ["},
         {LEAKS, "order: neighbours 1: o, element [2][0] changes"},

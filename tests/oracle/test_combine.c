@@ -246,7 +246,8 @@ static void test_budgets(void **state) {
     for (size_t i = 0; i < times(6000); i++) {
         make(&s, sizes[i % 7], (enum kind)(i / 7 % KIND_KINDS), &rng);
         struct rhos r = judge(&s, HONEST);
-        CHECK(r.o <= 1 && r.lse <= 1, "case %zu, %zu parts: rho %g, lse %g", i, s.parts, r.o, r.lse);
+        CHECK(r.o <= 1 && r.lse <= 1, "case %zu, %zu parts: rho %g, lse %g", i, s.parts, r.o,
+              r.lse);
         worst.o = fmax(worst.o, r.o);
         worst.lse = fmax(worst.lse, r.lse);
         op_unit_clear(&s.unit);
