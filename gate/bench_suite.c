@@ -28,9 +28,9 @@ static const struct case_dims ropes[] = {HEADS(8, 128), HEADS(32, 128), HEADS(32
 /* 16384 tokens. */
 static const struct case_dims attentions[] = {ATTENTION(4, 16, 4096, 128),
                                               ATTENTION(4, 32, 4096, 64)};
-/* A step of decoding: 8 sequences of 64 heads, keys in parts of 256. */
-static const struct case_dims combines[] = {
-    {.parts = 8, .rows = 512, .head_dim = 128}, {.parts = 64, .rows = 512, .head_dim = 128}};
+/* 2048 and 16384 keys in parts of 256. */
+static const struct case_dims combines[] = {{.parts = 8, .rows = 1, .head_dim = 128},
+                                            {.parts = 64, .rows = 1, .head_dim = 128}};
 static const struct case_dims small_attentions[] = {ATTENTION(1, 2, 128, 128),
                                                     ATTENTION(1, 2, 128, 64)};
 
