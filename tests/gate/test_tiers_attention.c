@@ -131,7 +131,7 @@ static void compare_verdicts(struct trial *t, const char *what) {
     CHECK_OK(judge_output(&slow, k, &t->c, &t->truth, t->y));
     /* The common look has errors to 2^-6 ulp, and the ulp of the binade below beside a power of
      * two; the largest rho is from a closer look: docs/oracle.md. */
-    if (quick.verdict != slow.verdict || !agree(quick.max_rho, slow.max_rho, 1.001, 0) ||
+    if (quick.verdict != slow.verdict || !agree(quick.max_rho, slow.max_rho, 1.001, 0x1p-20) ||
         !agree(quick.max_ulp, slow.max_ulp, 2.01, 0x1p-6) ||
         !agree(quick.max_rel, slow.max_rel, 1.001, 0x1p-6 * 2 * unit_of(k->out))) {
         print_error("%s: the tiers say %s, rho %.12g, %.12g ulp, rel %.12g (%s), MPFR %s, rho "
