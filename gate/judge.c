@@ -39,6 +39,7 @@ struct judging {
     size_t piece_count;
     struct piece *pieces;
     struct judge *judges; /* by worker */
+    size_t *audited, audited_count; /* rows that the audit picks */
     pthread_mutex_t lock;
     size_t done, total; /* pieces of work; under the lock */
     /* Closer looks under way. */
@@ -61,12 +62,18 @@ static status_t judging_init(struct judging *all) {
         all->part = all->per_piece = rows;
     size_t parts = ceil_div(t->units, all->part), per_part = ceil_div(all->part, all->per_piece);
     all->piece_count = parts * per_part;
-    all->total = all->piece_count * (t->audit.share > 0 ? 2 : 1);
+    for (size_t row = 0; t->audit.share > 0 && row < t->units; row++)
+        all->audited_count += audit_picks(t, row);
+    all->total = all->piece_count + all->audited_count;
+    all->audited = new_array(all->audited_count, sizeof *all->audited);
     all->pieces = calloc(all->piece_count + 1, sizeof *all->pieces);
     unsigned workers = t->company.threads ? t->company.threads->count : 1;
     all->judges = calloc(workers, sizeof *all->judges);
-    if (!all->pieces || !all->judges)
+    if (!all->audited || !all->pieces || !all->judges)
         return FAIL(ERR_NOMEM, "no memory to judge %zu rows", t->units);
+    for (size_t row = 0, n = 0; n < all->audited_count; row++)
+        if (audit_picks(t, row))
+            all->audited[n++] = row;
     return OK;
 }
 
@@ -76,6 +83,7 @@ static void judging_clear(struct judging *all) {
         free(all->pieces[i].passed);
     for (unsigned i = 0; all->judges && i < workers; i++)
         judge_clear(&all->judges[i]);
+    free(all->audited);
     free(all->pieces);
     free(all->judges);
     pthread_mutex_destroy(&all->lock);
@@ -303,15 +311,15 @@ done:
 
 /* ---- the audit -------------------------------------------------------------------------------- */
 
-static status_t audit_piece(void *context, unsigned worker, size_t item) {
+static status_t audit_item(void *context, unsigned worker, size_t item) {
     struct judging *all = context;
+    const size_t row = all->audited[item];
+    struct tally ignored = {0};
     struct judge *g;
-    size_t first, n = rows_of_piece(all, item, &first);
     status_t st = OK;
     TRY(judge_of(&g, all, worker));
-    for (size_t row = first; row < first + n; row++)
-        if (audit_picks(all->truth, row) && all->truth->tier[row] != TIER_MPFR)
-            TRY(audit_row(g, &all->pieces[item].j.tally, row));
+    if (all->truth->tier[row] != TIER_MPFR)
+        TRY(audit_row(g, &ignored, row));
     one_more_done(all);
 done:
     return st;
@@ -321,10 +329,9 @@ static status_t audit(struct judging *all, struct judgement *j) {
     const struct truth *t = all->truth;
     struct judge *g;
     status_t st = OK;
-    if (t->audit.share > 0)
-        TRY(parallel_for(t->company.threads, all->piece_count, audit_piece, all));
-    for (size_t i = 0; i < all->piece_count; i++)
-        j->tally.audited += all->pieces[i].j.tally.audited;
+    TRY(parallel_for(t->company.threads, all->audited_count, audit_item, all));
+    for (size_t i = 0; i < all->audited_count; i++)
+        j->tally.audited += t->tier[all->audited[i]] != TIER_MPFR ? t->step : 0;
     if (t->audit.worst && j->worst.known && t->tier[j->worst.row] != TIER_MPFR &&
         !(t->audit.share > 0 && audit_picks(t, j->worst.row))) {
         TRY(judge_of(&g, all, 0));
