@@ -1,8 +1,9 @@
 #!/bin/sh
-# check_portable.sh SOURCE BUILD NVCC: the preset `static`, built in BUILD, installed into a folder
-# of its own: the program there runs, and loads nothing that is neither glibc's nor in that folder.
+# check_portable.sh SOURCE BUILD NVCC DEV: the preset `static`, built in BUILD with the PTX of the build
+# in DEV, installed into a folder of its own: the program there runs, and loads nothing that is neither
+# glibc's nor in that folder.
 set -eu
-cmake -S "$1" --preset static -B "$2" -D ASSAY_NVCC="$3"
+cmake -S "$1" --preset static -B "$2" -D ASSAY_NVCC="$3" -D ASSAY_PTX_FROM="$4"
 cmake --build "$2"
 rm -rf "$2/install"
 cmake --install "$2" --prefix "$2/install"
