@@ -401,6 +401,26 @@ static void test_refused(void) {
             ERR_UNSUPPORTED, "this form");
 }
 
+/*
+ * e4m3 with e5m2 on a core that makes f16 of them: 2^-9 2^15 + 2^-9 2^-8.  As f16 2^-9 is normal, so
+ * E is 6 and 2^-17 counts; with e4m3's least exponent, -6, E would be 9 and it would be cut off.
+ */
+static void test_mixed_eight(const char *device) {
+    const char *before = job_device;
+    struct job j = {.threads = 32,
+                    .body = "and.b32 %r4, %r1, 3;\nsetp.eq.u32 %p0, %r4, 0;\n"
+                            "selp.b32 %r5, 0x0101, 0, %p0;\nselp.b32 %r6, 0x1c78, 0, %p0;\n"
+                            "mov.b32 %r7, 0;\nmma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 "
+                            "{%r8, %r9, %r10, %r11}, {%r5, %r5, %r7, %r7}, {%r6, %r7}, "
+                            "{%r7, %r7, %r7, %r7};\nst.global.u32 [%d2], %r8;\n"
+                            "st.global.u32 [%d2+128], %r11;\n"};
+    job_device = device;
+    job_clean("mixed", &j);
+    job_device = before;
+    for (int i = 0; i < 64; i++)
+        CHECK_EQ(out[i], 0x42800001, "2^6 + 2^-17");
+}
+
 int main(int argc, char **argv) {
     if (argc == 4 && strcmp(argv[2], "--device") == 0) {
         if (gpu_is_missing(argv[3]))
@@ -415,6 +435,7 @@ int main(int argc, char **argv) {
         }
         test_published(argv[3]);
         test_recorded(argv[1], argv[3]);
+        test_mixed_eight(argv[3]);
         device_close(gpu);
         return report();
     }
@@ -432,6 +453,7 @@ int main(int argc, char **argv) {
             test_events(BF16_MMA, MMA_HUGE, 16, 7);
             test_events(BF16_MMA, MMA_SPECIAL, 16, 7);
             test_recorded(argv[1], "cpu");
+            test_mixed_eight("cpu");
         }
     test_refused();
     check_elsewhere(TEST_TENSOR);

@@ -439,12 +439,28 @@ static void test_faults(struct rng *rng) {
     plain_map();
     c = (struct copy){.insn = load, .map_bytes = zeros};
     faulty("zeros instead of a map", &c, FAULT_OUT_OF_BOUNDS);
-    /* Maps with a changed byte: whatever happens, it is said. */
     struct device *dev;
     uint8_t good[DEV_TENSOR_MAP_BYTES], bad[DEV_TENSOR_MAP_BYTES];
     CHECK_EQ(device_open(&dev, "cpu", NULL), OK, "cpu");
     CHECK_EQ(dev_tensor_map_encode(good, dev, &map), OK, "encode");
     device_close(dev);
+    /* Maps that dev_tensor_map_encode would not make: tensor_map.c says where their fields are. */
+    static const struct {
+        const char *name;
+        uint8_t at, value;
+    } outside[] = {{"another mark", 3, 'b'},      {"no such type", 8, DEV_TENSOR_TYPES},
+                   {"six dimensions", 9, 6},      {"swizzle of 8 bytes", 10, 3},
+                   {"a row of 4 bytes", 12, 0},   {"every third of dimension 0", 17, 3},
+                   {"every 0th of dimension 1", 18, 0}, {"an odd address", 24, 1},
+                   {"an odd stride", 56, 1}};
+    for (size_t i = 0; i < COUNT(outside); i++) {
+        memcpy(bad, good, sizeof bad);
+        bad[outside[i].at] = outside[i].value;
+        c = (struct copy){.insn = load, .map_bytes = bad};
+        faulty(outside[i].name, &c, FAULT_OUT_OF_BOUNDS);
+        CHECK_EQ(strstr(run.faults[0].text, "no tensor map") != NULL, 1, run.faults[0].text);
+    }
+    /* Maps with any changed byte: whatever happens, it is said. */
     for (unsigned n = 0; n < 200; n++) {
         memcpy(bad, good, sizeof bad);
         bad[rng_below(rng, 96)] = (uint8_t)rng_u64(rng);
