@@ -5,6 +5,7 @@
  *
  * `masked`: the mask's bytes of a vector's entries are one access of 4 or 8 bytes, side by side in a warp.
  * For that the mask must lie as far from a boundary of VEC bytes as x from one of 16.
+ * `biased`: a mask that is added, of x's type and as far from a boundary; the sum is rounded to f32 once.
  * `causal`: what a row does not see is not read either.
  * `strided`: rows ld entries apart.
  *
@@ -78,6 +79,28 @@ __device__ void masked(const T *__restrict__ x, const unsigned char *__restrict_
     row.write(y + at, scale_of(row));
 }
 
+template <class T>
+__device__ void biased(const T *__restrict__ x, const T *__restrict__ bias, T *__restrict__ y,
+                       int cols) {
+    const size_t at = (size_t)blockIdx.x * cols;
+    RegisterRow<T, ENTRIES / VEC<T>> row(x + at, cols, threadIdx.x, blockDim.x);
+    if (row.has_ragged())
+        row.ragged += get(bias[at + row.cut.ragged(threadIdx.x)]);
+    const uint4 *body = (const uint4 *)(bias + at + row.cut.head);
+#pragma unroll
+    for (int k = 0; k < ENTRIES / VEC<T>; k++) {
+        const unsigned i = k * blockDim.x + threadIdx.x;
+        if (i < row.cut.vectors) {
+            float add[VEC<T>];
+            unpack<T>(add, body[i]);
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                row.v[k][j] += add[j];
+        }
+    }
+    row.write(y + at, scale_of(row));
+}
+
 /* The last row sees the last column. */
 template <class T> __device__ void causal(const T *__restrict__ x, T *__restrict__ y, int cols) {
     const size_t at = (size_t)blockIdx.x * cols;
@@ -101,6 +124,10 @@ __device__ void strided(const T *__restrict__ x, T *__restrict__ y, int cols, in
         const T *__restrict__ x, const unsigned char *__restrict__ mask, T *__restrict__ y,     \
         int cols) {                                                                             \
         masked(x, mask, y, cols);                                                               \
+    }                                                                                           \
+    extern "C" __global__ void __launch_bounds__(1024) softmax_biased_##name##_##dtype(         \
+        const T *__restrict__ x, const T *__restrict__ bias, T *__restrict__ y, int cols) {     \
+        biased(x, bias, y, cols);                                                               \
     }                                                                                           \
     extern "C" __global__ void __launch_bounds__(1024)                                          \
         softmax_causal_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int cols) { \
