@@ -1,6 +1,6 @@
 /*
  * FlashAttention-2's form on tensor cores: a block of 4 warps holds 128 query rows, each warp 32 of
- * them, and walks over the keys in tiles of 64.  O stays in registers as f32, so does S; P is rounded
+ * them (head_dim 256: 64 and 16), and walks over the keys in tiles of 64.  O stays in registers as f32, so does S; P is rounded
  * to the input's type in registers and is the A operand of the second product.  Each thread keeps
  * its own part of the row sum to the end; one reciprocal there.
  *
@@ -21,14 +21,15 @@
 
 #define WARPS 4
 #define THRESHOLD 8.0f         /* log2 units */
-#define ROWS 128               /* query rows of a block */
 #define KEYS 64                /* keys of a tile */
-#define MT (ROWS / WARPS / 16) /* m16 tiles of a warp */
 #define NT (KEYS / 8)          /* n8 tiles of S */
+
+/* Query rows of a block.  O takes HD / 2 registers for each 16 rows of a warp: of 256 only one such tile fits. */
+template <int HD> constexpr int BLOCK_ROWS = HD > 128 ? 64 : 128;
 
 /*
  * Rows of HD values into a tile; zeros from row `rows` on.  to, from: where this thread's first chunk
- * lies; its others are STEP rows apart, a multiple of 8, so under the same swizzle.
+ * lies; its others are STEP rows apart, and so under another swizzle where STEP is not a multiple of 8.
  */
 template <class T, int HD, int TILE>
 static __device__ __forceinline__ void load_tile(uint32_t to, const T *from, int rows) {
@@ -36,13 +37,14 @@ static __device__ __forceinline__ void load_tile(uint32_t to, const T *from, int
 #pragma unroll
     for (int r = 0; r < TILE; r += STEP) {
         const bool there = r < rows;
-        copy_async(to + r * HD * 2, there ? from + r * HD : from, there);
+        copy_async((to + r * HD * 2) ^ (r % 8 << 4), there ? from + r * HD : from, there);
     }
 }
 
 template <class T, int HD, unsigned OPTIONS>
 static __device__ __forceinline__ void attention(const Args<T> &args) {
-    extern __shared__ __align__(256) unsigned char shared[];
+    constexpr int ROWS = BLOCK_ROWS<HD>, MT = ROWS / WARPS / 16; /* m16 tiles of a warp */
+    extern __shared__ __align__(512) unsigned char shared[]; /* a row of 256 values */
     const uint32_t q_tile = (uint32_t)__cvta_generic_to_shared(shared);
     const uint32_t k_tile = q_tile + ROWS * HD * 2;
     const uint32_t v_tile = k_tile + KEYS * HD * 2;
