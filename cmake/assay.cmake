@@ -51,3 +51,11 @@ function(assay_test name)
     set_tests_properties(${name} PROPERTIES
         LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT})
 endfunction()
+
+# assay_sampled(TEST...): under the sanitizers the loops of these are shorter, see tests/times.h.  Not
+# for a test that demands a worst case or a share: it would have to see as many as ever.
+function(assay_sampled)
+    if(ASSAY_SANITIZE)
+        set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT ASSAY_TEST_MULT=0.15)
+    endif()
+endfunction()

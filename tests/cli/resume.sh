@@ -2,7 +2,7 @@
 # A killed gate goes on from -o DIR, and ends with the results of an undisturbed one.
 . "$(dirname "$0")/lib.sh"
 rm -rf whole killed
-set -- -k 'softmax_[to]*' -k 'sum_sequential_f32' -j 1 # enough to be killed in the middle
+set -- -k softmax_online_f32 -k sum_sequential_f32 -j 1 # enough to be killed in the middle
 
 run 0 gate "$@" -o whole
 "$assay" gate "$@" -o killed >/dev/null 2>&1 &

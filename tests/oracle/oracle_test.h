@@ -6,12 +6,7 @@
 
 #include "base/rng.h"
 #include "tests/check.h"
-
-/* Loops scale with ASSAY_TEST_MULT (default 1). */
-static inline size_t times(size_t n) {
-    const char *mult = getenv("ASSAY_TEST_MULT");
-    return mult != NULL ? n * strtoul(mult, NULL, 10) : n;
-}
+#include "tests/times.h"
 
 /* Uniform on [offset, offset + 1) times a power of two from 2^lowest on.  (One call per statement:
  * C leaves the order of a call's arguments to the compiler, and the seed would not name the data.) */

@@ -398,13 +398,13 @@ static void test_waiting(void) {
         CHECK_EQ(out[0], 77, waits[i]);
     }
     struct job chain = {
-        .blocks = 40, /* block i goes when block i + 1 has gone */
+        .blocks = 16, /* block i goes when block i + 1 has gone */
         .threads = 32,
         .shadow = true,
         .in = zero,
         .in_words = 2,
         .body =
-            "mov.u32 %r4, %ctaid.x;\nmov.u32 %r5, 39;\nsub.u32 %r5, %r5, %r4;\n"
+            "mov.u32 %r4, %ctaid.x;\nmov.u32 %r5, 15;\nsub.u32 %r5, %r5, %r4;\n"
             "setp.ne.u32 %p2, %r1, 0;\n@%p2 bra go;\n"
             "spin:\nld.acquire.gpu.global.u32 %r6, [%d1];\nsetp.ne.u32 %p0, %r6, %r5;\n"
             "@%p0 bra spin;\ngo:\nbar.sync 0;\nld.global.u32 %r7, [%d1+4];\nbar.sync 0;\n"
@@ -413,7 +413,7 @@ static void test_waiting(void) {
             "%r7;\ndone:\n"};
     job_clean("blocks in a row, backwards", &chain);
     uint32_t x = 0;
-    for (unsigned b = 40; b-- > 0;) {
+    for (unsigned b = 16; b-- > 0;) {
         x = x * 3 + b;
         CHECK_EQ(out[b * 32], x, "blocks in a row, backwards");
     }

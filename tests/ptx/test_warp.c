@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/ptx/harness.h"
+#include "tests/times.h"
 
 #define STORE(reg) "st.global.u32 [%d2], " reg ";\n"
 
@@ -364,7 +365,7 @@ static const char *const lock_body = /* every thread adds 1 to out[0] under a lo
 
 static void test_spinning(void) {
     static const uint32_t zeros[4];
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < times(4); seed++) {
         struct job lock = {.blocks = 2,
                            .threads = 48,
                            .in = zeros,
