@@ -1,7 +1,7 @@
 #!/bin/sh
 # mutate.sh SOURCE WORK [--check | --sample N | --only TEXT]: are the tests able to fail?
 #
-# Applies each mutation of mutations.txt to a copy of oracle/ and gate/ in WORK, builds the tests
+# Applies each mutation of mutations.txt to a copy of oracle/, gate/ and device/ in WORK, builds the tests
 # named there and demands that one of them fails.  Prints one line per mutation; exit 1 if one
 # survives or does not apply any more.  --check: only whether all of them apply.  --sample N: about N
 # of those that need no slow test.  --only TEXT: those with TEXT in their first line.
@@ -14,14 +14,18 @@ table=$source/tests/mutate/mutations.txt
 tree=$work/tree
 origin=$work/origin # as copied when the run began
 obj=$work/obj
-slow_tests=test_bounds # takes a quarter of a minute
-limit=180              # seconds for one test: a mutant may loop
+limit=180 # seconds for one test: a mutant may loop
 
 CC=${CC:-cc}
-flags="-std=c17 -O1 -w -D_GNU_SOURCE -DASSAY_VERSION=\"0\" -ffp-contract=off -fno-math-errno -I$tree"
+flags="-std=c17 -O1 -w -Wno-psabi -D_GNU_SOURCE -DASSAY_VERSION=\"0\" -ffp-contract=off -fno-math-errno -I$tree"
 modules="mpfr gmp jansson libmd cmocka"
 flags="$flags $(pkg-config --cflags $modules)" || exit 2
-libs="$(pkg-config --libs $modules) -lm -lpthread"
+libs="$(pkg-config --libs $modules) -lm -lpthread -ldl"
+# Arb, for tests that use it: inside FLINT from version 3 on.
+for arb in -lflint-arb -larb ''; do
+    echo 'int main(void) { return 0; }' |
+        $CC -x c - $arb -lflint -o "$work/probe" 2>/dev/null && libs="$arb -lflint $libs" && break
+done
 
 die() {
     echo "mutate.sh: $*" >&2
@@ -61,12 +65,12 @@ object_of() {
 
 compile() { # FILE, relative to the tree
     case $1 in
-    oracle/simd_*.c) # one object of the three levels
+    oracle/simd_*.c | device/ptx/simd_*.c) # one object of the three levels
         parts=
         for level in 2 3 4; do
             part=$obj/level_v$level.o
-            $CC $flags -DISA=v$level -march=x86-64-v$level -fno-trapping-math -c "$tree/$1" \
-                -o "$part" || return 1
+            $CC $flags -DISA=v$level -DISA_LEVEL=$level -march=x86-64-v$level \
+                -fno-trapping-math -c "$tree/$1" -o "$part" || return 1
             parts="$parts $part"
         done
         ld -r $parts -o "$(object_of "$1")" ;;
@@ -78,36 +82,60 @@ library_sources() {
     (cd "$tree" && ls base/*.c oracle/*.c gate/*.c kernels/read_file.c kernels/tensors.c)
 }
 
-# Link and run one test; its exit status.
-run_test() {
-    case $1 in
-    test_gate_exhaust) main=tests/gate/test_exhaust.c # has devices of its own
-                       with="device/ptx/mufu.c device/ptx/mufu_half.c" ;;
-    test_gate_*) main=tests/gate/test_${1#test_gate_}.c
-                 with="tests/gate/fake.c tests/oracle/gpu_exp.c" ;;
-    *) main=tests/oracle/$1.c
-       with="tests/oracle/rows.c tests/oracle/gpu_exp.c tests/oracle/simulate.c" ;;
-    esac
-    objects=
-    for f in $main $with; do
+# Compiled only for a run with tests ptx_*.
+emulator_sources() {
+    (cd "$tree" && ls device/*.c device/ptx/*.c | grep -v /coverage.c)
+}
+
+# What the tests in a folder share.
+helper_sources() {
+    (cd "$tree" && ls "$1"/*.c | grep -vE '/(test|bench|exhaust)_')
+}
+
+# archive NAME FILE...: a test takes what it needs of it, and no file that needs a device.
+archive() {
+    into=$work/$1.a
+    shift
+    members=
+    for f in "$@"; do
         o=$(object_of "$f")
         [ -f "$o" ] || compile "$f" || die "$f does not compile"
-        objects="$objects $o"
+        members="$members $o"
     done
-    # An archive: a test takes what it needs, and no file that needs a device.
-    library=
-    for f in $(library_sources); do
-        library="$library $(object_of "$f")"
-    done
-    rm -f "$work/library.a"
-    ar rcs "$work/library.a" $library || die "no archive"
-    $CC $objects "$work/library.a" $libs -o "$work/$1" || die "$1 does not link"
+    rm -f "$into"
+    ar rcs "$into" $members || die "no archive"
+}
+
+# Link and run one test; its exit status.
+run_test() {
+    archives="$work/library.a"
+    case $1 in
+    test_gate_*) main=tests/gate/test_${1#test_gate_}.c
+                 helpers="$(helper_sources tests/gate) $(helper_sources tests/oracle)" ;;
+    ptx_*) main=tests/ptx/test_${1#ptx_}.c
+           helpers=$(helper_sources tests/ptx)
+           archive emulator $(emulator_sources)
+           archives="$work/emulator.a $archives" ;;
+    *) main=tests/oracle/$1.c
+       helpers=$(helper_sources tests/oracle) ;;
+    esac
+    [ "$1" != test_gate_exhaust ] || # has devices of its own
+        helpers="$helpers device/ptx/mufu.c device/ptx/mufu_half.c"
+    archive helpers $helpers
+    archive library $(library_sources)
+    own=$(object_of "$main")
+    [ -f "$own" ] || compile "$main" || die "$main does not compile"
+    $CC "$own" "$work/helpers.a" $archives $libs -o "$work/$1" || die "$1 does not link"
     (cd "$work" &&
         timeout "$limit" "./$1" $(arguments_of "$1") >"$work/$1.log" 2>&1)
 }
 
 arguments_of() {
-    [ "$1" = test_gate_fill ] && echo "$source/docs/cases.md"
+    case $1 in
+    test_gate_fill) echo "$source/docs/cases.md" ;;
+    ptx_tensor) echo "$source/tests/ptx/mma_vectors.tsv" ;;
+    ptx_forms) echo "$source/tests/ptx/forms.txt" ;;
+    esac
 }
 
 # What a changed file takes with it: itself, or everything that may include it.
@@ -115,6 +143,7 @@ rebuild() {
     case $1 in
     oracle/simd.h | oracle/simd_exp.h | oracle/simd_dd.h | oracle/simd_mask.h) # nobody else's
         for f in $(library_sources | grep ^oracle/simd_); do compile "$f" || return 1; done ;;
+    device/*.h) for f in $(emulator_sources); do compile "$f" || return 1; done ;;
     *.h) for f in $(library_sources); do compile "$f" || return 1; done ;;
     *) compile "$1" ;;
     esac
@@ -124,7 +153,9 @@ chosen() { # MUTATION: does this run apply it?
     case $mode in
     --only) case "$(field "$1" file) $(field "$1" tests): $(field "$1" what)" in
             *"$argument"*) return 0 ;; *) return 1 ;; esac ;;
-    --sample) case " $(field "$1" tests) " in *" $slow_tests "*) return 1 ;; esac
+    --sample) for t in $(field "$1" tests); do
+                  case $t in test_bounds | ptx_*) return 1 ;; esac # slow
+              done
               [ $(($1 % step)) -eq 0 ] ;;
     esac
 }
@@ -146,17 +177,14 @@ done
 
 rm -rf "$tree" "$origin" "$obj"
 mkdir -p "$tree/tests" "$obj"
-for folder in base oracle gate kernels device corpus tests/oracle tests/gate; do
+for folder in base oracle gate kernels device corpus tests/oracle tests/gate tests/ptx; do
     [ ! -d "$source/$folder" ] || cp -R "$source/$folder" "$tree/$(dirname $folder)/" || exit 2
 done
-cp "$source/tests/check.h" "$tree/tests/" || exit 2
+cp "$source"/tests/*.h "$tree/tests/" || exit 2
 cp -R "$tree" "$origin" || exit 2
 for f in $(library_sources); do
     compile "$f" || die "$f does not compile"
 done
-
-rm -rf "$work/built"
-cp -R "$obj" "$work/built" || exit 2
 
 # Without a mutation every test must pass, or a failure would say nothing.
 i=0
@@ -167,6 +195,8 @@ done
 for t in $(printf '%s\n' $tests | sort -u); do
     run_test "$t" || { cat "$work/$t.log" >&2; die "$t fails without any mutation"; }
 done
+rm -rf "$work/built" # now that all that a test needs is there
+cp -R "$obj" "$work/built" || exit 2
 
 killed=0
 survived=0
