@@ -292,6 +292,24 @@ static void test_one_part(void **state) {
     }
 }
 
+/* Nor do parts of equal and huge lse lose anything to their logits: o is their mean. */
+static void test_equal_parts(void **state) {
+    (void)state;
+    static struct sample s;
+    struct rng rng = rng_from_seed(47);
+    double budget[DIM + 1];
+    make(&s, 2, KIND_NORMAL, &rng);
+    s.lse_p[s.row] = s.lse_p[ROWS + s.row] = 1e30f;
+    op_unit_at(&s.unit, s.row);
+    struct numerics nu = numerics_of(&s);
+    assert_int_equal(s.unit.op->enclose(s.want, &s.unit.row), OK);
+    assert_int_equal(s.unit.op->budget(budget, &s.unit.row, s.want, &nu), OK);
+    for (size_t c = 0; c < DIM; c++)
+        CHECK(budget[c] <= 16 * 0x1p-24 * (fabs(o_at(&s, 0, c)) + fabs(o_at(&s, 1, c))),
+              "[%zu]: %g", c, budget[c]);
+    op_unit_clear(&s.unit);
+}
+
 static void test_special(void **state) {
     (void)state;
     static struct sample s;
@@ -324,7 +342,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arb),      cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_budgets),  cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_one_part), cmocka_unit_test(test_special),
+        cmocka_unit_test(test_one_part), cmocka_unit_test(test_equal_parts),
+        cmocka_unit_test(test_special),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     oracle_thread_done();
