@@ -14,7 +14,8 @@
 #include "base/status.h"
 
 struct threads {
-    unsigned count;     /* that may run at a time, the caller's own among them */
+    unsigned count;     /* that may run at a time, the caller's own among them; for a moment one
+                           more, when a loop that waited for its helpers goes on */
     atomic_int spare;   /* of them, without work */
     void (*done)(void); /* called by each thread before it ends; NULL: nothing to do */
 };
