@@ -17,7 +17,7 @@ enum exp_variant {
     EXP_EXPF,       /* CUDA's expf: range reduction + ex2.approx.ftz */
     EXP_FAST,       /* __expf: t * log2(e) rounded to f32, then ex2.approx */
     EXP_EX2_FOLDED, /* ex2.approx.ftz(fma(x, log2(e), -RN(m log2(e)))); docs/bounds.md#folded */
-    EXP_EX2_POLY,   /* t * log2(e) rounded to f32, then kernels/softmax/exp2_poly.h */
+    EXP_EX2_POLY,   /* t * log2(e) rounded to f32, then kernels/exp2_poly.h */
 };
 
 enum rescale_variant { RESCALE_NONE, RESCALE_ONLINE };

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "kernels/flash/args.cuh"
-#include "kernels/softmax/exp2_poly.h"
+#include "kernels/exp2_poly.h"
 
 template <class T> struct Half;
 

@@ -6,7 +6,7 @@
 #define KERNELS_SOFTMAX_EXP_CUH
 
 #include "kernels/io.cuh"
-#include "kernels/softmax/exp2_poly.h"
+#include "kernels/exp2_poly.h"
 
 #define LOG2E 0x1.715476p0f
 

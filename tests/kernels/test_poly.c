@@ -1,5 +1,5 @@
 /*
- * kernels/softmax/exp2_poly.h as nvcc compiles it has the bits of the same text as C, which
+ * kernels/exp2_poly.h as nvcc compiles it has the bits of the same text as C, which
  * tests/oracle/test_gpu_exp.c certifies: rows {0, t} through softmax_poly_f32 on `cpu`, whose two
  * results are 1 / (1 + e) and e / (1 + e), by a reciprocal.
  */
@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "kernels/catalogue.h"
-#include "kernels/softmax/exp2_poly.h"
+#include "kernels/exp2_poly.h"
 
 enum { ROWS = 3000 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "gpu_exp.h"
-#include "kernels/softmax/exp2_poly.h"
+#include "kernels/exp2_poly.h"
 
 #define LOG2E 0x1.715476p0f
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "gpu_exp.h"
-#include "kernels/softmax/exp2_poly.h"
+#include "kernels/exp2_poly.h"
 
 static float from_bits(uint32_t bits) {
     float x;

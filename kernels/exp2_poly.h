@@ -7,8 +7,8 @@
  * on; NaN stays NaN.  Relative error at most 1.3864 x 2^-23, where x <= -1/2 at most 1.2132 x 2^-23: between
  * -1/2 and 0 the difference f = x - i is rounded.
  */
-#ifndef KERNELS_SOFTMAX_EXP2_POLY_H
-#define KERNELS_SOFTMAX_EXP2_POLY_H
+#ifndef KERNELS_EXP2_POLY_H
+#define KERNELS_EXP2_POLY_H
 
 #ifdef __CUDACC__
 #define EXP2_POLY static __device__ __forceinline__ float
