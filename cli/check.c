@@ -223,7 +223,7 @@ static status_t check_case(struct kernel_report *report, struct loaded_kernel *l
     struct outcome outcome;
     struct threads threads;
     struct progress progress;
-    const struct company company = {&threads, progress_step, &progress};
+    const struct work_options work = {&threads, progress_step, &progress};
     char line[CASE_LINE_SIZE];
     status_t st = OK;
     check_line(line, sizeof line, check, c);
@@ -231,7 +231,7 @@ static status_t check_case(struct kernel_report *report, struct loaded_kernel *l
     TRY(plain_find(&report->plain, report->kernel));
     threads_init(&threads, (unsigned)args->threads, oracle_thread_done);
     progress_begin(&progress);
-    st = gate_check(&outcome, lk, twin, check, c, &company);
+    st = gate_check(&outcome, lk, twin, check, c, &work);
     progress_end(&progress);
     TRY(st);
     TRY(kernel_report_add(report, check, line, &outcome));

@@ -86,7 +86,7 @@ done:
 }
 
 /* What one element says: an error in budgets, and how far its mean may lie from 0. */
-struct error {
+struct bias_term {
     double e, allowed;
 };
 
@@ -104,12 +104,12 @@ static bool is_tie(const struct dtype *dt, double v) {
  * The term 2^(1-p): where the results' density has the slope -s/x, more of them lie on one side of a
  * datum's cell than on the other, which moves the mean of a correct rounding by s ulp(1)/12 ulps.
  */
-static struct error plain_error(const struct promise *p, size_t i, struct enclosure want,
-                                double got) {
+static struct bias_term plain_error(const struct promise *p, size_t i, struct enclosure want,
+                                    double got) {
     double middle = want.lo + (want.hi - want.lo) / 2, width = want.hi - want.lo;
     double known = p->narrow ? p->systematic[i] : p->relative * fabs(middle);
     double allowed = (known + width) / p->budget[i] + ldexp(1, 1 - (int)p->nu.out->prec);
-    return (struct error){(got - middle) / p->budget[i], fmin(1, allowed)};
+    return (struct bias_term){(got - middle) / p->budget[i], fmin(1, allowed)};
 }
 
 /*
@@ -117,7 +117,8 @@ static struct error plain_error(const struct promise *p, size_t i, struct enclos
  * of what goes before it: mostly one datum alone, and then no error has to average out.  A tie whose
  * result is known exactly may go either way, for its neighbours are as near: that is for chance.
  */
-static struct error error_of(const struct promise *p, size_t i, struct enclosure want, double got) {
+static struct bias_term bias_term_of(const struct promise *p, size_t i, struct enclosure want,
+                                     double got) {
     const struct dtype *out = p->nu.out;
     if (!p->narrow || (want.lo == want.hi && is_tie(out, want.lo)))
         return plain_error(p, i, want, got);
@@ -126,8 +127,8 @@ static struct error error_of(const struct promise *p, size_t i, struct enclosure
     double ideal = nearest(out, want.lo + (want.hi - want.lo) / 2);
     if (!isfinite(least) || !isfinite(most))
         return plain_error(p, i, want, got);
-    return (struct error){(got - ideal) / p->budget[i],
-                          fmax(most - ideal, ideal - least) / p->budget[i]};
+    return (struct bias_term){(got - ideal) / p->budget[i],
+                              fmax(most - ideal, ideal - least) / p->budget[i]};
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
@@ -160,11 +161,11 @@ static void add_row(struct ensemble *e, const struct promise *p, const struct dt
             continue;
         double middle = want.lo + (want.hi - want.lo) / 2, width = want.hi - want.lo;
         double err = got - middle, ratio = budget / p->spread[i];
-        struct error error = error_of(p, i, want, got);
+        struct bias_term term = bias_term_of(p, i, want, got);
         n++;
-        mean[SIGNED] += error.e;
-        mean[TOWARD_ZERO] += copysign(1, middle) * error.e;
-        allowed += error.allowed;
+        mean[SIGNED] += term.e;
+        mean[TOWARD_ZERO] += copysign(1, middle) * term.e;
+        allowed += term.allowed;
         double beyond = fmax(0, fabs(err) - width) / p->spread[i];
         square += beyond * beyond;
         reach += ratio * ratio;

@@ -67,7 +67,7 @@ static status_t judging_init(struct judging *all) {
     all->total = all->piece_count + all->audited_count;
     all->audited = new_array(all->audited_count, sizeof *all->audited);
     all->pieces = calloc(all->piece_count + 1, sizeof *all->pieces);
-    unsigned workers = t->company.threads ? t->company.threads->count : 1;
+    unsigned workers = t->work.threads ? t->work.threads->count : 1;
     all->judges = calloc(workers, sizeof *all->judges);
     if (!all->audited || !all->pieces || !all->judges)
         return FAIL(ERR_NOMEM, "no memory to judge %zu rows", t->units);
@@ -78,7 +78,7 @@ static status_t judging_init(struct judging *all) {
 }
 
 static void judging_clear(struct judging *all) {
-    unsigned workers = all->truth->company.threads ? all->truth->company.threads->count : 1;
+    unsigned workers = all->truth->work.threads ? all->truth->work.threads->count : 1;
     for (size_t i = 0; all->pieces && i < all->piece_count; i++)
         free(all->pieces[i].passed);
     for (unsigned i = 0; all->judges && i < workers; i++)
@@ -107,11 +107,11 @@ static status_t judge_of(struct judge **out, struct judging *all, unsigned worke
 }
 
 static void one_more_done(struct judging *all) {
-    const struct company *company = &all->truth->company;
+    const struct work_options *work = &all->truth->work;
     pthread_mutex_lock(&all->lock);
     all->done++;
-    if (company->progress)
-        company->progress(company->context, all->done, all->total);
+    if (work->progress)
+        work->progress(work->context, all->done, all->total);
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -234,7 +234,7 @@ static status_t look_at(struct judging *all, struct judgement *j, struct trust *
     all->looked_at = rows;
     status_t st = know_together(all, rows, n);
     if (st == OK)
-        st = parallel_for(all->truth->company.threads, n, look_closer, all);
+        st = parallel_for(all->truth->work.threads, n, look_closer, all);
     for (size_t i = 0; st == OK && i < n; i++) {
         struct judgement found = all->looks[i].j;
         found.max_ulp = found.max_rel = 0;
@@ -329,7 +329,7 @@ static status_t audit(struct judging *all, struct judgement *j) {
     const struct truth *t = all->truth;
     struct judge *g;
     status_t st = OK;
-    TRY(parallel_for(t->company.threads, all->audited_count, audit_item, all));
+    TRY(parallel_for(t->work.threads, all->audited_count, audit_item, all));
     for (size_t i = 0; i < all->audited_count; i++)
         j->tally.audited += t->tier[all->audited[i]] != TIER_MPFR ? t->step : 0;
     if (t->audit.worst && j->worst.known && t->tier[j->worst.row] != TIER_MPFR &&
@@ -354,7 +354,7 @@ status_t judge_output(struct judgement *out, const struct kernel *kernel, const 
     status_t st = OK;
     *out = (struct judgement){.verdict = VERDICT_PASS};
     TRY(judging_init(&all));
-    TRY(parallel_for(truth->company.threads, all.piece_count, judge_piece, &all));
+    TRY(parallel_for(truth->work.threads, all.piece_count, judge_piece, &all));
     TRY(settle(&all, out, &trust));
     TRY(audit(&all, out));
     if (out->verdict == VERDICT_PASS && !trusted(&trust)) {

@@ -25,8 +25,8 @@ struct audit {
     bool worst;
 };
 
-/* Who helps with long work, and who is told of it; all NULL: nobody. */
-struct company {
+/* How long work is done: by which threads, and whom it tells how far it is; all NULL: alone, nobody. */
+struct work_options {
     struct threads *threads;
     /* Called now and then, from any thread but never from two at once. */
     void (*progress)(void *context, size_t done, size_t total);
@@ -47,8 +47,9 @@ struct truth {
     size_t count;           /* results: units x step */
     struct enclosure *want; /* of the units that are known; owned */
     unsigned char *tier;    /* enum tier by unit, or TIER_COUNT: not known yet; owned */
-    struct audit audit;     /* the caller sets it; none to begin with */
-    struct company company; /* likewise */
+    /* The caller sets these; none to begin with. */
+    struct audit audit;
+    struct work_options work;
     bool poison_sure;       /* judge_run has told: an output that holds the poison was never written */
 };
 
@@ -111,7 +112,8 @@ struct judgement {
      * Plain errors over all elements with numbers on both sides, in ulps of the result and relative
      * to it (that one only where it is a normal number of the format).  A result that
      * cancels is measured on the scale of what was added, where that is larger: struct result_scale.
-     * These and max_rho are upper bounds: the enclosure's width, below 2^-20 ulp, is in them.
+     * These and max_rho are upper bounds: the enclosure's width, below 2^-20 ulp and for attention
+     * below 2^-6, is in them.
      */
     double max_ulp, max_rel;
     double max_rho;     /* +Inf where a class is wrong or a budget of 0 is exceeded */

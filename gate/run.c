@@ -116,12 +116,12 @@ static status_t check_with(struct outcome *out, struct loaded_kernel *lk,
 }
 
 status_t gate_check(struct outcome *out, struct loaded_kernel *lk, struct loaded_kernel *twin,
-                    enum check check, const struct test_case *c, const struct company *company) {
+                    enum check check, const struct test_case *c, const struct work_options *work) {
     const struct kernel *kernel = loaded_kernel_of(lk);
     struct truth truth = {0};
     status_t st = truth_init(&truth, kernel->op, c, kernel->empty_row);
     truth.audit = audit_of(c->seed);
-    truth.company = *company;
+    truth.work = *work;
     if (st == ERR_UNDECIDED) {
         *out = (struct outcome){0};
         undecided(out);
@@ -196,7 +196,7 @@ static status_t run_subjects(struct worker *w, size_t group, size_t item, const 
             tried = true;
             truth_status = truth_init(&truth, g->kernel->op, c, g->kernel->empty_row);
             truth.audit = audit_of(run->opt->seed ^ c->seed);
-            truth.company.threads = &run->threads;
+            truth.work.threads = &run->threads;
         }
         if (truth_status == ERR_UNDECIDED) {
             undecided(&o);

@@ -28,12 +28,12 @@ MUST_CHECK status_t gate_run(struct gate_report *out, const struct kernel *const
                              size_t count, const struct gate_options *opt);
 
 /*
- * One kernel on one case, in this company (which a bound check makes use of).  twin: the kernel on the other device for CHECK_TWIN, else NULL.  An oracle
- * that cannot decide is UNSURE; ERR_* when it could not be run.
+ * One kernel on one case.  work: made use of by a bound check.  twin: the kernel on the other device
+ * for CHECK_TWIN, else NULL.  An oracle that cannot decide is UNSURE; ERR_* when it could not be run.
  */
 MUST_CHECK status_t gate_check(struct outcome *out, struct loaded_kernel *lk,
                                struct loaded_kernel *twin, enum check check,
-                               const struct test_case *c, const struct company *company);
+                               const struct test_case *c, const struct work_options *work);
 
 /*
  * The device as the gate opens it: with the shadow on, and an instruction budget for launches on cases

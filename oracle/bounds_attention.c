@@ -110,7 +110,7 @@ static double soften(const struct bound *b, double z, double *error) {
 }
 
 /* fmax, inline. */
-static double larger(double a, double b) {
+static double larger_of(double a, double b) {
     return b > a ? b : a;
 }
 
@@ -128,7 +128,7 @@ static void bound_logit(struct bound *b, struct key *key) {
         sizes[i % 4] += fabs(product);
     }
     for (size_t i = 0; i < row->head_dim && b->nu->qk.block > 0; i++)
-        largest = larger(largest, fabs(k[i]));
+        largest = larger_of(largest, fabs(k[i]));
     double z = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     double size = (sizes[0] + sizes[1]) + (sizes[2] + sizes[3]);
     const double blocks = ceil(n / fmax(1, b->nu->qk.block));
@@ -178,7 +178,7 @@ static void bound_logits(struct bound *b) {
     double lower = -INFINITY; /* the kernel's maximum is at least this */
     b->top = b->upper = -INFINITY;
     for (size_t i = 0; i < b->row->head_dim; i++)
-        b->largest_q = larger(b->largest_q, fabs(b->row->q[i]));
+        b->largest_q = larger_of(b->largest_q, fabs(b->row->q[i]));
     for (size_t i = 0; i < b->count; i++) {
         struct key *key = &b->keys[i];
         if (key->j == SIZE_MAX)

@@ -51,7 +51,7 @@ static void choose_kernel(struct fake *fake, size_t number, struct case_dims d, 
                                         .causal = rng_below(rng, 2),
                                         .windowed = number % 9 == 0,
                                         .window_left = 7};
-    nu->exp = (enum exp_variant)(1 + rng_below(rng, 3));
+    nu->exp = (enum exp_variant)(1 + rng_below(rng, 4));
     nu->divide = (enum divide_variant)(1 + rng_below(rng, 3));
     nu->log = LOG_LOGF;
     nu->rescales = (double)rng_below(rng, 4);
@@ -143,7 +143,7 @@ static void compare_verdicts(struct trial *t, const char *what) {
     }
     truth_clear(&tiers);
     CHECK_OK(truth_init(&tiers, k->op, &t->c, k->empty_row)); /* as by one thread, so by three */
-    tiers.company.threads = &threads;
+    tiers.work.threads = &threads;
     CHECK_OK(judge_output(&shared, k, &t->c, &tiers, t->y));
     quick.tally.audited = 0;
     CHECK(shared.verdict == quick.verdict && shared.max_rho == quick.max_rho &&
