@@ -224,6 +224,7 @@ static status_t make_pair(struct test_case *out, const struct order *o,
 /*
  * What the joined result may be off from the base's: both runs' budgets, those of the groups, and for
  * o what the weights move by, a quarter of what the lse are off, times the distance of the two o.
+ * Where one of these budgets claims nothing, nothing is claimed of the joined result either.
  */
 static void allow_groups(double *allowed, const struct order *o, const double *budget,
                          const struct joined *group, const struct joined *pair) {
@@ -240,6 +241,9 @@ static void allow_groups(double *allowed, const struct order *o, const double *b
             allowed[i] = (budget[i] + pair->budget[i] + own + moved) * (1 + 0x1p-40);
             if (isnan(allowed[i])) /* of infinities: the class is all there is */
                 allowed[i] = 0;
+            if (fmax(fmax(budget[i], pair->budget[i]), own) == INFINITY ||
+                fmax(group[0].budget[lse], group[1].budget[lse]) == INFINITY)
+                allowed[i] = INFINITY;
         }
 }
 
