@@ -18,6 +18,7 @@ limit=180 # seconds for one test: a mutant may loop
 
 CC=${CC:-cc}
 flags="-std=c17 -O1 -w -Wno-psabi -D_GNU_SOURCE -DASSAY_VERSION=\"0\" -ffp-contract=off -fno-math-errno -I$tree"
+flags="$flags -DREAL_FOLDER=\"$tree/corpus/real\"" # of test_gate_plan_real
 modules="mpfr gmp jansson libmd cmocka"
 flags="$flags $(pkg-config --cflags $modules)" || exit 2
 libs="$(pkg-config --libs $modules) -lm -lpthread -ldl"
