@@ -92,7 +92,8 @@ static double worst_eps(const struct exp_budget *b) {
 
 /*
  * ulps as a relative error of a result near e^z.  The computed argument is off by less than 2^-15
- * (2.3 u 128; folded, 1.3 u 128 and a shift of 2^-16), libm's exp by less; a significand that close to a power of two counts as 1.
+ * (2.3 u 128; folded, 1.3 u 128 and a shift of 2^-16), libm's exp by less; a significand that close to
+ * a power of two counts as 1.
  */
 static double eps_at(const struct exp_budget *b, double z) {
     if (b->shift > 0x1p-16) /* log2(e) folded in: it moves the result in its binade */
@@ -153,7 +154,7 @@ double shifted_alpha(const struct exp_budget *b, double x, double off) {
     if (z + off < VANISHED)
         return 0;
     double d = off + added_error(b, x) + rounding_error(b->nu->acc, fabs(z) + off, b->nu->flush);
-    if (b->nu->exp == EXP_FAST) /* the product by log2(e), its rounding and its constant */
+    if (b->nu->exp == EXP_FAST || b->nu->exp == EXP_EX2_POLY) /* t * log2(e): rounding, constant */
         d += compound(U32, LOG2E_ERROR) * (fabs(z) + d);
     double flushed = b->nu->flush ? 3 * dtype_min_normal(b->nu->acc) : 0; /* L, argument, product */
     return term_error(d + flushed, d + b->moved < 0x1p-16 ? eps_at(b, z) : worst_eps(b));

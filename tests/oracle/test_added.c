@@ -262,6 +262,11 @@ static void far_from_zero_nothing_is_claimed(void **state) {
     assert_int_equal(op->enclose(want, &row), OK);
     assert_int_equal(op->budget(budget, &row, want, &nu), OK);
     assert_true(budget[0] == INFINITY && budget[1] == INFINITY);
+    x[0] = -0x1p23 + 64; /* these moved by 1/4 and so bounded, an entry 128 below by 1/2 */
+    x[1] = -0x1p23 + 63;
+    assert_int_equal(op->enclose(want, &row), OK);
+    assert_int_equal(op->budget(budget, &row, want, &nu), OK);
+    assert_true(budget[0] == INFINITY && budget[1] == INFINITY);
     x[0] = 1;
     x[1] = 2;
     assert_int_equal(op->enclose(want, &row), OK);
