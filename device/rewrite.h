@@ -50,9 +50,10 @@ MUST_CHECK status_t ptx_probe_writers(char **out, size_t *out_size, const char *
 
 /*
  * Each thread of the block writes down what its instructions give: `count` records for thread 0 (x
- * fastest), then those of thread 1, and so on.  Bits above the width keep what the buffer held.  Not written down: addresses and what is computed from them
- * (they differ between devices by right), clocks and the like, atomics, and registers that wgmma
- * still fills (they follow at wgmma.wait_group).
+ * fastest), then those of thread 1, and so on.  Bits above the width keep what the buffer held.  Not
+ * written down: addresses and what is computed from them (they differ between devices by right),
+ * clocks and the like, atomics, and registers that wgmma still fills (they follow at
+ * wgmma.wait_group).
  */
 struct probe_record {
     uint32_t line;  /* of the instruction; what is not written keeps what the buffer held */

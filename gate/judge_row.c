@@ -113,8 +113,8 @@ status_t judge_init(struct judge *g, const struct kernel *kernel, const struct t
     g->scale = new_array(g->step, sizeof *g->scale);
     g->elements = new_array(g->step, sizeof *g->elements);
     g->again = new_array(g->step, sizeof *g->again);
-    if (!g->rows || !g->looks || !g->open || !g->open_rows || !g->got || !g->lo || !g->hi || !g->want || !g->scale ||
-        !g->elements || !g->again)
+    if (!g->rows || !g->looks || !g->open || !g->open_rows || !g->got || !g->lo || !g->hi ||
+        !g->want || !g->scale || !g->elements || !g->again)
         TRY(FAIL(ERR_NOMEM, "no memory to judge %zu results at a time", g->step));
 done:
     return st;

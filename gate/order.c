@@ -74,13 +74,13 @@ void order_compare_bits(struct order *o, const struct variant *v) {
             memcpy(&got, (const char *)b->data + slot, size < 4 ? size : 4);
             double value = tensor_get(a, at.element);
             order_record(o, v, same ? 0 : INFINITY,
-                   (struct worst){.known = true,
-                                  .per_row = o->kernel->op->result == OP_PER_ROW,
-                                  .output = at.output,
-                                  .row = unit,
-                                  .col = r,
-                                  .got = got,
-                                  .want = {value, value}});
+                         (struct worst){.known = true,
+                                        .per_row = o->kernel->op->result == OP_PER_ROW,
+                                        .output = at.output,
+                                        .row = unit,
+                                        .col = r,
+                                        .got = got,
+                                        .want = {value, value}});
         }
 }
 
@@ -103,13 +103,13 @@ static void compare(struct order *o, const struct variant *v) {
             if (v->permuted && (a != b || telling))
                 *o->saw = true;
             order_record(o, v, rho,
-                   (struct worst){.known = true,
-                                  .per_row = o->kernel->op->result == OP_PER_ROW,
-                                  .row = row,
-                                  .col = col,
-                                  .got = b,
-                                  .want = {base, base},
-                                  .budget = allowance});
+                         (struct worst){.known = true,
+                                        .per_row = o->kernel->op->result == OP_PER_ROW,
+                                        .row = row,
+                                        .col = col,
+                                        .got = b,
+                                        .want = {base, base},
+                                        .budget = allowance});
         }
     }
 }

@@ -41,9 +41,10 @@ struct plan {
 
 /*
  * The cases of a suite for a kernel, smallest first within each fill; a shape that it does not accept
- * gives way to the nearest that it does.  real_dir: the
- * folder with real inputs, or NULL; its logits_*.npy go to every op of a matrix, its other files to those
- * with one result per row, its q_*.npy with the k and v of the same tokens to attention; a file of another dtype is left out, a broken one is an error.  ERR_IO, ERR_NOMEM.
+ * gives way to the nearest that it does.  real_dir: the folder with real inputs, or NULL; its
+ * logits_*.npy go to every op of a matrix, its other files to those with one result per row, its
+ * q_*.npy with the k and v of the same tokens to attention; a file of another dtype is left out, a
+ * broken one is an error.  ERR_IO, ERR_NOMEM.
  */
 MUST_CHECK status_t plan_init(struct plan *out, const struct kernel *kernel, enum suite suite,
                               uint64_t seed, const char *real_dir);

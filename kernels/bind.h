@@ -35,7 +35,8 @@ struct bound_kernel {
 };
 
 /*
- * addresses: one per number, what stands in a gap is not looked at.  What is bound refers to lk's image, which must outlive it.
+ * addresses: one per number, what stands in a gap is not looked at.  What is bound refers to lk's
+ * image, which must outlive it.
  * ERR_SYNTAX with path and line for an expression that has no value at this shape, ERR_UNSUPPORTED for
  * a number that does not fit its parameter, ERR_USAGE for a tensor map outside the bounds of device.h,
  * ERR_NOMEM; the caller clears *out in every case.

@@ -12,9 +12,9 @@
  * and c, below 2^(F + 1), are added in one 32-bit integer, F <= 25.  The sum of two such integers and
  * its product with 2^(E - F) are exact in binary64.
  *
- * That needs E >= LEAST (in f16 the floor, which is greater), so that scale, terms that count, and the result are normal numbers, and
- * products below 2^128: powers whose product is at most MOST.  A product that underflows is
- * below 2^-126, is rounded to less than 2^-125, and so still less than one unit, 2^(LEAST - F).
+ * That needs E >= LEAST (in f16 the floor, which is greater), so that scale, terms that count, and the
+ * result are normal numbers, and products below 2^128: powers whose product is at most MOST.  A
+ * product that underflows is below 2^-126, is rounded to less than 2^-125, and so still less than one unit, 2^(LEAST - F).
  * Where an output is not known to be so, and where NaN or infinity take part, tensor_dot() computes
  * it.  Formats of 8 bits: up to 32 products of significands below 2, each below 3.6 * 2^F, fit two
  * 32-bit integers; on a core that has no 8-bit operands they are products of f16 (see tensor.h).

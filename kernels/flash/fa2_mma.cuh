@@ -1,8 +1,8 @@
 /*
  * FlashAttention-2's form on tensor cores: a block of 4 warps holds 128 query rows, each warp 32 of
- * them (head_dim 256: 64 and 16), and walks over the keys in tiles of 64.  O stays in registers as f32, so does S; P is rounded
- * to the input's type in registers and is the A operand of the second product.  Each thread keeps
- * its own part of the row sum to the end; one reciprocal there.
+ * them (head_dim 256: 64 and 16), and walks over the keys in tiles of 64.  O stays in registers as
+ * f32, so does S; P is rounded to the input's type in registers and is the A operand of the second
+ * product.  Each thread keeps its own part of the row sum to the end; one reciprocal there.
  *
  * K and V tiles come by cp.async: V of this tile while S is computed, K of the next while P V is.
  * Rows of a query beyond the last, and keys beyond the last, are zeros in shared memory; such keys

@@ -5,10 +5,11 @@
  *   bench_oracle [ROWS [COLS]]
  *
  * f32 softmax, 2048 rows of 4096 unless told, in cases of 64; and f32 attention, heads of 64 and 128,
- * of ROWS / 8 queries on COLS / 4 and on COLS keys.  One thread, processor time.  A judgement is what `assay gate` does with a kernel's output: the
- * truth, budgets, comparisons, from memory to verdict.  The tiers judge all rows PASSES times and the
- * fastest counts (the machine may be shared); MPFR alone judges the first rows; its verdict and its
- * largest rho are held against those of the tiers on the same rows.
+ * of ROWS / 8 queries on COLS / 4 and on COLS keys.  One thread, processor time.  A judgement is what
+ * `assay gate` does with a kernel's output: the truth, budgets, comparisons, from memory to verdict.
+ * The tiers judge all rows PASSES times and the fastest counts (the machine may be shared); MPFR alone
+ * judges the first rows; its verdict and its largest rho are held against those of the tiers on the
+ * same rows.
  */
 #include <math.h>
 #include <stdio.h>
