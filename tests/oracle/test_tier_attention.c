@@ -220,7 +220,7 @@ static struct numerics draw_numerics(struct rng *rng, const struct samples *s) {
     struct numerics nu = {.in = &dtypes[DT_F32],
                           .acc = &dtypes[DT_F32],
                           .out = &dtypes[rng_below(rng, DT_COUNT)],
-                          .exp = (enum exp_variant)(1 + rng_below(rng, 3)),
+                          .exp = (enum exp_variant)(1 + rng_below(rng, 4)),
                           .sum_height = 1 + (double)rng_below(rng, row->keys),
                           .divide = (enum divide_variant)(1 + rng_below(rng, 3)),
                           .flush = rng_below(rng, 2),

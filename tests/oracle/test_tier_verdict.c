@@ -93,7 +93,7 @@ static void make_attention(struct row *r, size_t number, struct rng *rng) {
     begin(r, rng);
     r->n = dim + 1;
     r->out[dim] = r->nu.acc;
-    r->nu.exp = (enum exp_variant)(1 + rng_below(rng, 3));
+    r->nu.exp = (enum exp_variant)(1 + rng_below(rng, 4));
     r->nu.divide = (enum divide_variant)(1 + rng_below(rng, 3));
     r->nu.log = LOG_LOGF;
     r->nu.tanh = TANH_TANHF;
