@@ -118,15 +118,18 @@ DECLARE_BIND(trap) {
     return USE(x, trap);
 }
 
-/* ---- alloca ---------------------------------------------------------------------------------- */
+/* ---- alloca: PTX ISA 9.7.17.3 ---------------------------------------------------------------- */
+
+#define ALLOCA_ALIGN 8u /* the least, whatever immAlign says */
 
 ALWAYS const struct xinsn *stack_alloca(struct warp *w, const struct xinsn *x, bool masked) {
     FOR_LANES(i, MASK_OF(w, x, masked)) {
         uint64_t bytes = x->dbits == 64 ? row64(w, x->a)[i] : row32(w, x->a)[i], at = 0;
         if (!call_alloca(&at, w, i, bytes, x->imm)) {
             fault_record(w, x, i, FAULT_OUT_OF_BOUNDS, 0,
-                         "asks for %llu bytes of a stack that has not so many left",
-                         (unsigned long long)bytes);
+                         "asks for %llu bytes at a multiple of %llu of a stack that has not so much "
+                         "left",
+                         (unsigned long long)bytes, (unsigned long long)x->imm);
             return leave(w, LEAVE_FAULT, x, x + 1);
         }
         if (x->dbits == 64)
@@ -138,9 +141,10 @@ ALWAYS const struct xinsn *stack_alloca(struct warp *w, const struct xinsn *x, b
 }
 VARIANTS(stack_alloca, )
 DECLARE_BIND(alloca) {
-    x->imm = in->group_count > 2 ? in->opnd[in->first[2]].imm : 8;
+    uint64_t align = in->group_count > 2 ? in->opnd[in->first[2]].imm : ALLOCA_ALIGN;
+    x->imm = align > ALLOCA_ALIGN ? align : ALLOCA_ALIGN;
     x->dbits = (uint8_t)ptx_type_bits(in->type);
-    return x->imm >= 1 && x->imm <= 1024 && (x->imm & (x->imm - 1)) == 0 && USE(x, stack_alloca);
+    return align >= 1 && align <= 1 << 23 && (align & (align - 1)) == 0 && USE(x, stack_alloca);
 }
 
 ALWAYS const struct xinsn *stack_top(struct warp *w, const struct xinsn *x, bool masked) {

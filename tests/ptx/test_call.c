@@ -4,6 +4,7 @@
  *
  *   test_call --device cuda:0     what has a result, on a GPU
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,12 +321,34 @@ static void test_alloca(void) {
     CHECK_EQ(out[5], 50 * 136, "alloca in functions");
 }
 
+/* 8 bytes at an address that is a multiple of 8, or of immAlign if that is more. */
+static void test_alloca_alignment(void) {
+    static const unsigned aligns[] = {1, 2, 4, 8, 16, 2048, 4096};
+    for (size_t i = 0; i < sizeof aligns / sizeof *aligns; i++) {
+        char body[512];
+        unsigned least = aligns[i] < 8 ? 8 : aligns[i];
+        snprintf(body, sizeof body,
+                 "alloca.u64 %%d3, 3, 1;\nalloca.u64 %%d4, 8, %u;\nst.local.u64 [%%d4], %%d0;\n"
+                 "alloca.u64 %%d5, 1, %u;\nor.b64 %%d6, %%d4, %%d5;\nor.b64 %%d6, %%d6, %%d3;\n"
+                 "alloca.u64 %%d7, 1;\nand.b64 %%d7, %%d7, 7;\nand.b64 %%d8, %%d4, %u;\n"
+                 "or.b64 %%d8, %%d8, %%d7;\nand.b64 %%d6, %%d6, 7;\nor.b64 %%d8, %%d8, %%d6;\n"
+                 "cvt.u32.u64 %%r4, %%d8;\nst.global.u32 [%%d2], %%r4;\n",
+                 aligns[i], aligns[i], least - 1);
+        struct job j = {.threads = 3, .shadow = true, .body = body};
+        job_clean(body, &j);
+        for (unsigned t = 0; t < 3; t++)
+            CHECK_EQ(out[t], 0, body);
+    }
+}
+
 static void test_alloca_faults(void) {
     static const struct {
         const char *name, *body;
         enum dev_fault_kind kind;
     } cases[] = {
         {"too much", "alloca.u64 %d3, 20000;\n", FAULT_OUT_OF_BOUNDS},
+        {"aligned past the end", "alloca.u64 %d3, 8;\nalloca.u64 %d3, 8, 8388608;\n",
+         FAULT_OUT_OF_BOUNDS},
         {"far too much", "alloca.u64 %d3, -1;\n", FAULT_OUT_OF_BOUNDS},
         {"again and again", "again:\nalloca.u64 %d3, 64;\nbra again;\n", FAULT_OUT_OF_BOUNDS},
         {"a read before a write", "alloca.u64 %d3, 64;\nld.local.u32 %r4, [%d3];\n" STORE("%r4"),
@@ -343,8 +366,13 @@ static void test_alloca_faults(void) {
         struct job j = {.threads = 2, .shadow = true, .body = cases[i].body};
         job_fault(cases[i].name, &j, cases[i].kind);
     }
-    struct job odd = {.body = "alloca.u64 %d3, 64, 3;\n"};
-    CHECK_EQ(job_run(&odd), ERR_UNSUPPORTED, "an alignment that is no power of two");
+    static const char *const odd[] = {"3", "0", "16777216"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        char body[64];
+        snprintf(body, sizeof body, "alloca.u64 %%d3, 64, %s;\n", odd[i]);
+        struct job j = {.body = body};
+        CHECK_EQ(job_run(&j), ERR_UNSUPPORTED, "an alignment that is no power of two up to 2^23");
+    }
 }
 
 static void test_refused(void) {
@@ -381,6 +409,7 @@ int main(int argc, char **argv) {
     bool gpu = use_device(argc, argv);
     test_results();
     test_alloca();
+    test_alloca_alignment();
     if (!gpu) {
         test_alloca_faults();
         test_faults();
