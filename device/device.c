@@ -74,6 +74,16 @@ const struct device_info *device_info(const struct device *dev) {
     return &dev->info;
 }
 
+unsigned device_arch_number(const char *name) {
+    char *end;
+    if (strncmp(name, "sm_", 3) != 0 || name[3] < '1' || name[3] > '9')
+        return 0;
+    unsigned long n = strtoul(name + 3, &end, 10);
+    if (*end == 'a' || *end == 'f')
+        end++;
+    return *end || n > 999 ? 0 : (unsigned)n;
+}
+
 /* ---- images ---------------------------------------------------------------------------------- */
 
 status_t device_load(struct dev_image **out, struct device *dev, const char *label,
@@ -209,8 +219,6 @@ done:
     return st;
 }
 
-/* ---- launches -------------------------------------------------------------------------------- */
-
 /* ---- tensor maps ----------------------------------------------------------------------------- */
 
 size_t dev_tensor_type_bytes(enum dev_tensor_type type) {
@@ -252,8 +260,12 @@ status_t dev_tensor_map_encode(uint8_t out[DEV_TENSOR_MAP_BYTES], struct device 
     const char *problem = tensor_map_problem(map);
     if (problem)
         return FAIL(ERR_USAGE, "tensor map: %s", problem);
+    if (device_arch_number(dev->info.arch) < 90)
+        return FAIL(ERR_UNSUPPORTED, "tensor maps need sm_90, the device is %s", dev->info.arch);
     return dev->ops->tensor_map(out, dev->backend, map);
 }
+
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static status_t check_shape(const struct dev_entry *e, const struct dev_launch *l) {
     static const unsigned max_grid[3] = {0x7fffffff, 65535, 65535}, max_block[3] = {1024, 1024, 64};

@@ -35,7 +35,7 @@ struct backend_ops {
     status_t (*set)(struct backend *b, uint64_t address, uint8_t byte, size_t size);
     status_t (*launch)(struct dev_run *run, struct backend *b, const struct module *m,
                        const struct dev_entry *entry, const struct dev_launch *launch);
-    /* dev_tensor_map_encode of a map without a problem. */
+    /* dev_tensor_map_encode of a map without a problem, on a device that has them. */
     status_t (*tensor_map)(uint8_t out[DEV_TENSOR_MAP_BYTES], struct backend *b,
                            const struct dev_tensor_map *map);
     /* device_time; entries[i] is launches[i]'s.  NULL: not timed. */
@@ -43,6 +43,9 @@ struct backend_ops {
                      const struct dev_entry *const *entries, const struct dev_launch *launches,
                      size_t count, size_t group);
 };
+
+/* "sm_80" -> 80, "sm_90a" -> 90; 0 if it is no target. */
+unsigned device_arch_number(const char *name);
 
 /* What is wrong with a map, or NULL. */
 const char *tensor_map_problem(const struct dev_tensor_map *map);
