@@ -489,11 +489,6 @@ static bool overflow(struct warp *w, const struct xinsn *x, unsigned lane,
     return false;
 }
 
-/* What an instruction moves beyond a few bytes counts against the launch's budget. */
-static void charge(struct launch *l, uint64_t insns) {
-    l->budget_left -= insns < l->budget_left ? insns : l->budget_left;
-}
-
 static void enter_frame(struct warp *w, uint32_t index, const struct xinsn *x,
                         const struct xfunc *callee, uint32_t lanes, const uint32_t base[LANES]) {
     const struct program *p = w->launch->program;
@@ -521,7 +516,7 @@ static void enter_frame(struct warp *w, uint32_t index, const struct xinsn *x,
                 row32(w, s->row)[lane] = 0xffff;
         }
     place_rows(w, callee, lanes);
-    charge(w->launch, callee->func->local_bytes / 8);
+    launch_charge(w->launch, callee->func->local_bytes / 8);
 }
 
 static bool enter(struct warp *w, const struct xinsn *x, const struct xfunc *callee,
@@ -685,7 +680,7 @@ bool call_alloca(uint64_t *at, struct warp *w, unsigned lane, uint64_t bytes, ui
     uint64_t place = (w->index * LANES + lane) * (uint64_t)p->local_bytes + first;
     memset(w->block->local.host + place, 0xff, bytes);
     shadow_mark(&w->block->local, place, bytes, false);
-    charge(w->launch, bytes / 8);
+    launch_charge(w->launch, bytes / 8);
     w->alloca_top[lane] = (uint32_t)(first + bytes);
     *at = first;
     return true;

@@ -269,7 +269,8 @@ uint64_t mem_atomic_value(enum ptx_type type, enum ptx_atom op, uint64_t old, ui
 /* One lane's cp.reduce.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.tensor.  false: a fault. */
 bool bulk_reduce_lane(struct warp *w, const struct xinsn *x, unsigned lane);
 bool tensor_copy_lane(struct warp *w, const struct xinsn *x, unsigned lane);
-bool bulk_reduces(enum ptx_type type, enum ptx_atom op);
+/* Is there such a bulk reduction to global memory, else to the shared memory of a cluster? */
+bool bulk_reduces(enum ptx_type type, enum ptx_atom op, bool global);
 /* The 128 bytes of a map without a problem (device_impl.h). */
 void tensor_map_pack(uint8_t out[DEV_TENSOR_MAP_BYTES], const struct dev_tensor_map *map);
 
@@ -536,6 +537,11 @@ struct launch {
     struct release_log *log; /* shadow: releases of finished blocks */
     struct region **hits;    /* by slot of the program */
 };
+
+/* What an instruction moves beyond a row for each lane counts against the launch's budget. */
+static inline void launch_charge(struct launch *l, uint64_t insns) {
+    l->budget_left -= insns < l->budget_left ? insns : l->budget_left;
+}
 
 /* Run every block.  ERR_NOMEM. */
 MUST_CHECK status_t launch_run(struct launch *l, uint64_t memory_left);

@@ -207,16 +207,17 @@ static void apply(struct ptx_mods *mods, enum ptx_mod_kind kind, int value) {
     case MOD_WRAP: apply_wrap(mods, value != 0); break;
     case MOD_ATOM: case MOD_ATOM_CAS: mods->atom = (enum ptx_atom)value; break;
     case MOD_NOINC: mods->noinc = true; break;
+    case MOD_NOFTZ: mods->noftz = true; break;
     case MOD_HINT: mods->hint = true; break;
     case MOD_MULTICAST: mods->multicast = true; break;
     case MOD_BAR: case MOD_BARRED: mods->bar = (enum ptx_bar)value; break;
-    case MOD_LAYOUT: mods->layout = (uint8_t)((mods->layout << 2 | value) & 15); break;
+    case MOD_LAYOUT: mods->layout = (uint8_t)(mods->layout << 2 | value); break;
     case MOD_DIM: mods->dim = (uint8_t)value; break;
     case MOD_NAN: mods->nan = true; break;
     case MOD_TO: mods->to = true; break;
     case MOD_VOLATILE: mods->volatile_ = true; break;
     case MOD_UNI: case MOD_SYNC: case MOD_ALIGNED: case MOD_CACHE: case MOD_SCOPE:
-    case MOD_CTA: case MOD_FROM: case MOD_SHAPE: case MOD_NOFTZ: case MOD_FROM_SHARED:
+    case MOD_CTA: case MOD_FROM: case MOD_SHAPE: case MOD_FROM_SHARED:
     case MOD_SHIFTAMT: case MOD_COMPLETE: case MOD_GROUP: case MOD_READ: case MOD_MNK: case MOD_ROW: case MOD_COL:
     case MOD_TILE: case MOD_RESTRICT: case MOD_TENSORMAP: case MOD_TYPES3: case MOD_TYPES4:
     case MOD_KINDS:

@@ -90,6 +90,7 @@ struct ptx_mods {
     uint16_t m, n, k; /* .m16n8k16 */
     uint8_t layout;   /* wmma: 2 bits for each of .row (1) and .col (2), the last one lowest */
     uint8_t dim;      /* .1d to .5d: of a tensor copy */
+    bool noftz;       /* of a bulk reduction */
 };
 
 /* ---- opcodes ----------------------------------------------------------------------------------- */

@@ -178,6 +178,7 @@ static uint64_t to_rank(const struct warp *w, uint32_t row, bool wide, unsigned 
 
 static bool bulk_to(struct warp *w, const struct xinsn *x, const struct xinsn *source,
                     unsigned lane, uint32_t bytes, const struct ptx_operand *object) {
+    launch_charge(w->launch, bytes / 16);
     return mem_copy_bulk(w, x, source, lane, bytes / 16) &&
            (!object || mbar_complete(w, x, lane, object, bytes));
 }
@@ -191,9 +192,6 @@ static bool bulk_lane(struct warp *w, const struct xinsn *x, const struct xinsn 
                      "copies %u bytes: a multiple of 16 was expected", bytes);
         return false;
     }
-    /* Beyond a row for each lane it counts against the launch's budget. */
-    uint64_t rows = bytes / 16, *left = &w->launch->budget_left;
-    *left -= rows < *left ? rows : *left;
     if (!x->insn->mods.multicast)
         return bulk_to(w, x, source, lane, bytes, object);
     FOR_LANES(rank, row32(w, x->d)[lane] & 0xffff) {
@@ -240,7 +238,9 @@ ALWAYS const struct xinsn *bulk_reduce(struct warp *w, const struct xinsn *x, bo
 VARIANTS(bulk_reduce, )
 DECLARE_BIND(bulk_reduce) {
     enum ptx_space space = in->mods.space;
-    if (!bulk_reduces(in->type, in->mods.atom))
+    bool half = in->type == PTX_F16 || in->type == PTX_BF16;
+    if (!bulk_reduces(in->type, in->mods.atom, space == SPACE_GLOBAL) ||
+        in->mods.noftz != (half && in->mods.atom == ATOM_ADD))
         return false;
     if (in->op == PTX_OP_BULK_REDUCE)
         return space == SPACE_GLOBAL && in->mods.hint == (in->group_count > 3) &&

@@ -91,30 +91,33 @@ static bool reduce_at(struct warp *w, const struct xinsn *x, unsigned lane, enum
     return true;
 }
 
-/* Is there such an operation on numbers of this type? */
-bool bulk_reduces(enum ptx_type type, enum ptx_atom op) {
-    bool half = type == PTX_F16 || type == PTX_BF16, bits = type == PTX_B32 || type == PTX_B64;
+#define T(name) ((ptx_types)1 << PTX_##name)
+
+/* PTX ISA 9.7.9.25.4.2, the table of valid combinations. */
+bool bulk_reduces(enum ptx_type type, enum ptx_atom op, bool global) {
+    ptx_types types = 0, shared = T(U32) | T(S32) | T(B32);
     switch (op) {
     case ATOM_ADD:
-        return !bits;
+        types = T(U32) | T(S32) | T(U64) | T(F32) | T(F64) | T(F16) | T(BF16);
+        shared |= T(U64);
+        break;
     case ATOM_MIN:
     case ATOM_MAX:
-        return half || (!bits && type != PTX_F32 && type != PTX_F64);
+        types = T(U32) | T(S32) | T(U64) | T(S64) | T(F16) | T(BF16);
+        break;
     case ATOM_INC:
     case ATOM_DEC:
-        return type == PTX_U32;
+        types = T(U32);
+        break;
     case ATOM_AND:
     case ATOM_OR:
     case ATOM_XOR:
-        return !half && type != PTX_F32 && type != PTX_F64;
+        types = T(B32) | T(B64);
+        break;
     default:
-        return false;
+        break;
     }
-}
-
-static void charge(struct launch *l, uint64_t bytes) {
-    uint64_t rows = bytes / 16;
-    l->budget_left -= rows < l->budget_left ? rows : l->budget_left;
+    return (global ? types : types & shared) >> type & 1;
 }
 
 static uint64_t address_in(const struct warp *w, uint32_t row, bool wide, unsigned lane,
@@ -142,7 +145,7 @@ bool bulk_reduce_lane(struct warp *w, const struct xinsn *x, unsigned lane) {
     if (bytes % 16 || to % 16 || from % 16)
         return wrong(w, x, lane, FAULT_MISALIGNED, to,
                      "with an address or a size that is no multiple of 16");
-    charge(w->launch, bytes);
+    launch_charge(w->launch, bytes / each);
     for (uint32_t i = 0; i < bytes; i += 16) {
         uint8_t chunk[16];
         if (!mem_copy_at(w, x, lane, SPACE_SHARED, from + i, 16, chunk, false))
@@ -241,7 +244,9 @@ static bool move_chunk(struct warp *w, const struct xinsn *x, unsigned lane, con
     int64_t c = b->at[0] + first;
     bool whole = r->inside && c >= 0 && (uint64_t)c + count <= b->map.dims[0];
     uint64_t at = r->global + (uint64_t)c * b->each;
-    if (whole && how != MOVE_REDUCE && at % 16 == 0)
+    bool at_once = whole && how != MOVE_REDUCE && at % 16 == 0;
+    launch_charge(w->launch, at_once ? 1 : count);
+    if (at_once)
         return mem_copy_at(w, x, lane, SPACE_GLOBAL, at, 16, chunk, how == MOVE_STORE);
     for (unsigned e = 0; e < count; e++, c++, at += b->each) {
         uint8_t *element = chunk + (size_t)e * b->each;
@@ -302,20 +307,24 @@ static bool load_box(struct warp *w, const struct xinsn *x, unsigned lane, const
     return true;
 }
 
+/* PTX ISA 9.7.9.25.5.3: as in a bulk reduction, but for f64; a map says u32 where PTX says b32. */
+static bool box_reduces(enum ptx_type type, enum ptx_atom op) {
+    bool integer = type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64;
+    if (integer && (op == ATOM_AND || op == ATOM_OR || op == ATOM_XOR))
+        type = ptx_type_bits(type) == 32 ? PTX_B32 : PTX_B64;
+    return type != PTX_F64 && bulk_reduces(type, op, true);
+}
+
 bool tensor_copy_lane(struct warp *w, const struct xinsn *x, unsigned lane) {
     struct box b;
     if (!read_map(&b, w, x, lane))
         return false;
-    charge(w->launch, b.bytes);
     if (x->insn->op != PTX_OP_TENSOR_STORE && x->insn->op != PTX_OP_TENSOR_REDUCE)
         return load_box(w, x, lane, &b);
     uint64_t from = source_address(w, x, lane, 1);
     if (x->insn->op == PTX_OP_TENSOR_STORE)
         return move_box(w, x, lane, &b, SPACE_SHARED, from, MOVE_STORE);
-    enum ptx_type type = number_type(b.map.type);
-    bool bits = x->insn->mods.atom >= ATOM_AND; /* the map says u32 where PTX would say b32 */
-    if (!bulk_reduces(type, x->insn->mods.atom) || (bits && b.each < 4) || b.each < 2 ||
-        type == PTX_U16)
+    if (!box_reduces(number_type(b.map.type), x->insn->mods.atom))
         return wrong(w, x, lane, FAULT_OUT_OF_BOUNDS, 0,
                      "has an operation that its tensor's type has not");
     return move_box(w, x, lane, &b, SPACE_SHARED, from, MOVE_REDUCE);

@@ -29,6 +29,7 @@ struct copy {
     size_t tensor_written; /* bytes; the rest stays poison */
     size_t map_offset;
     bool shadow;
+    uint64_t budget; /* 0: 2^20 */
 };
 
 /*
@@ -97,7 +98,7 @@ static status_t run_copy(const struct copy *c) {
     struct dev_buf *b_out = NULL, *b_in = NULL, *b_map = NULL;
     static char text[16384];
     uint8_t bytes[2 * DEV_TENSOR_MAP_BYTES] = {0};
-    struct device_options options = {.shadow = c->shadow, .insn_budget = 1 << 20};
+    struct device_options options = {.shadow = c->shadow, .insn_budget = c->budget ? c->budget : 1 << 20};
     size_t size = make_text(text, sizeof text, c, box_bytes());
     unsigned blocks = c->blocks ? c->blocks : 1;
     run = (struct dev_run){0};
@@ -392,10 +393,83 @@ static void test_bulk_reduce(void) {
                       .body = "mov.u32 %r4, s;\ncp.reduce.async.bulk.global.shared::cta.bulk_group."
                               "add.u32 [%d0], [%r4], 24;\n"};
     job_fault("24 bytes", &odd, FAULT_MISALIGNED);
-    struct job none = {.threads = 1,
-                       .body = "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [%d0], "
-                               "[%r4], 16;\n"};
-    CHECK_EQ(job_run(&none), ERR_UNSUPPORTED, "min.f32");
+}
+
+/* Every operation with every type, to both spaces, against the ISA's table. */
+static void test_bulk_forms(void) {
+    static const struct {
+        const char *op, *global, *shared;
+    } forms[] = {
+        {"add", " u32 s32 u64 f32 f64 ", " u32 s32 u64 "},
+        {"add.noftz", " f16 bf16 ", " "},
+        {"min", " u32 s32 u64 s64 f16 bf16 ", " u32 s32 "},
+        {"max", " u32 s32 u64 s64 f16 bf16 ", " u32 s32 "},
+        {"max.noftz", " ", " "},
+        {"inc", " u32 ", " u32 "},
+        {"dec", " u32 ", " u32 "},
+        {"and", " b32 b64 ", " b32 "},
+        {"or", " b32 b64 ", " b32 "},
+        {"xor", " b32 b64 ", " b32 "},
+        {"exch", " ", " "},
+    };
+    static const char *const types[] = {"b32", "u32", "s32", "b64", "u64",
+                                        "s64", "f16", "bf16", "f32", "f64"};
+    for (size_t f = 0; f < COUNT(forms); f++)
+        for (size_t t = 0; t < COUNT(types); t++)
+            for (int shared = 0; shared < 2; shared++) {
+                char body[320], word[8];
+                snprintf(word, sizeof word, " %s ", types[t]);
+                snprintf(body, sizeof body,
+                         shared ? "@%%p0 cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::"
+                                  "complete_tx::bytes.%s.%s [%%r4], [%%r4], 16, [%%r4];\n"
+                                : "@%%p0 cp.reduce.async.bulk.global.shared::cta.bulk_group.%s.%s "
+                                  "[%%d0], [%%r4], 16;\n",
+                         forms[f].op, types[t]);
+                char whole[400];
+                snprintf(whole, sizeof whole, "setp.eq.u32 %%p0, %%r1, 99;\nmov.u32 %%r4, 0;\n%s",
+                         body);
+                struct job j = {.threads = 1, .body = whole};
+                bool there = strstr(shared ? forms[f].shared : forms[f].global, word) != NULL;
+                CHECK_EQ(job_run(&j) == OK, there, body);
+            }
+}
+
+#define LOOP(n, insn)                                                                             \
+    "mov.u32 %r6, 0;\nagain:\n@%p2 " insn ";\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p3, %r6, " n ";\n" \
+    "@%p3 bra again;\n"
+
+/* What is copied element by element, or to two blocks, is charged as often. */
+static void test_budget(void) {
+    static const struct {
+        const char *name, *insn;
+        enum dev_tensor_type type;
+        unsigned box, blocks;
+        int32_t at;
+        uint64_t budget; /* more than the loop has instructions and copies of 16 bytes */
+    } cases[] = {
+        {"bytes", LOOP("8192", "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d4, {%r20}], "
+                               "[%r10]"),
+         DEV_TENSOR_U8, 64, 0, 1, 200000},
+        {"reductions", LOOP("8192", "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group "
+                                    "[%d4, {%r20}], [%r10]"),
+         DEV_TENSOR_F16, 32, 0, 0, 200000},
+        {"two blocks", LOOP("4096", "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::"
+                                    "complete_tx::bytes.multicast::cluster [%r10], [%d4, {%r20}], "
+                                    "[%r11], %h1"),
+         DEV_TENSOR_U8, 240, 2, 0, 110000},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        map = (struct dev_tensor_map){.type = cases[i].type,
+                                      .rank = 1,
+                                      .dims = {1000},
+                                      .box = {cases[i].box},
+                                      .element_strides = {1}};
+        struct copy c = {.insn = cases[i].insn,
+                         .at = {cases[i].at},
+                         .blocks = cases[i].blocks,
+                         .budget = cases[i].budget};
+        faulty(cases[i].name, &c, FAULT_INSN_BUDGET);
+    }
 }
 
 /* ---- what is wrong --------------------------------------------------------------------------- */
@@ -427,6 +501,23 @@ static void test_faults(struct rng *rng) {
     c = (struct copy){.insn = "@%p2 cp.reduce.async.bulk.tensor.2d.global.shared::cta.and.bulk_group "
                               "[%d4, {%r20, %r21}], [%r10];\n"};
     faulty("and of f32", &c, FAULT_OUT_OF_BOUNDS);
+    static const struct {
+        const char *name, *op;
+        enum dev_tensor_type type;
+    } reductions[] = {{"add of f64", "add", DEV_TENSOR_F64}, {"add of s64", "add", DEV_TENSOR_S64},
+                      {"min of f32", "min", DEV_TENSOR_F32}, {"inc of s32", "inc", DEV_TENSOR_S32},
+                      {"or of u16", "or", DEV_TENSOR_U16},   {"add of u8", "add", DEV_TENSOR_U8}};
+    for (size_t i = 0; i < COUNT(reductions); i++) {
+        char insn[160];
+        snprintf(insn, sizeof insn, "@%%p2 cp.reduce.async.bulk.tensor.2d.global.shared::cta.%s."
+                                    "bulk_group [%%d4, {%%r20, %%r21}], [%%r10];\n",
+                 reductions[i].op);
+        map.type = reductions[i].type;
+        map.box[0] = 16;
+        c = (struct copy){.insn = insn};
+        faulty(reductions[i].name, &c, FAULT_OUT_OF_BOUNDS);
+    }
+    plain_map();
     map.dims[1] = 100000;
     c = (struct copy){.insn = load, .at = {0, 99990}};
     faulty("a tensor larger than its buffer", &c, FAULT_OUT_OF_BOUNDS);
@@ -526,6 +617,8 @@ int main(int argc, char **argv) {
     if (gpu)
         return report();
     test_bulk_reduce();
+    test_bulk_forms();
+    test_budget();
     test_faults(&rng);
     test_refused_maps();
     check_elsewhere(TEST_TENSOR_MAP);
