@@ -88,7 +88,7 @@ static struct fit fit_row(enum ptx_op op, const struct words *w, size_t used) {
         }
         /* Cache and memory-order words may come several times (.L1::x.L2::y), layouts of wmma too. */
         uint64_t again = seen & ~(UINT64_C(1) << MOD_CACHE | UINT64_C(1) << MOD_ORDER |
-                                  UINT64_C(1) << MOD_LAYOUT);
+                                  (uint64_t)(fit.insn.mods.layout < 4) << MOD_LAYOUT);
         uint64_t kind = ptx_mod_apply(&fit.insn.mods, word, row->allow & ~again);
         if (!kind) {
             fit.problem = ptx_mod_known(word) ? "modifier not allowed here" : "unknown modifier";

@@ -1,6 +1,6 @@
 /*
- * device/ptx/simd_tensor.h - shared by simd_tensor.c, simd_wmma.c and simd_wgmma.c: the product of 16 rows by n
- * columns that one warp computes.
+ * device/ptx/simd_tensor.h - shared by simd_tensor.c, simd_wmma.c and simd_wgmma.c: the product of
+ * 16 rows by n columns that one warp computes.
  */
 #ifndef DEVICE_PTX_SIMD_TENSOR_H
 #define DEVICE_PTX_SIMD_TENSOR_H

@@ -98,6 +98,30 @@ static bool agree(struct warp *w, const struct xinsn *x, bool given) {
     return true;
 }
 
+/*
+ * PTX ISA 9.7.14.4.2: every row (column) begins at a multiple of the fragment's bytes, else the
+ * access is undefined.  Of the stride only 16 bytes are asked: the ISA's own default strides of
+ * m8n32k16 are no more, and the CUDA C++ guide allows every multiple of 16 bytes.
+ */
+static bool aligned(struct warp *w, const struct xinsn *x, const struct matrix *m, uint64_t base,
+                    uint64_t stride, bool write) {
+    const uint8_t *first = x->insn->first + write;
+    unsigned fragment = (first[1] - first[0]) * (m->bytes == 8 ? 8u : 4u);
+    unsigned step = fragment < 16 ? fragment : 16;
+    if (base % fragment == 0 && stride * m->bytes % step == 0)
+        return true;
+    const char *name = ptx_opcodes[x->insn->op].name;
+    if (base % fragment)
+        fault_record(w, x, 0, FAULT_MISALIGNED, base,
+                     "%s of a matrix at 0x%llx, which is no multiple of its fragment's %u bytes",
+                     name, (unsigned long long)base, fragment);
+    else
+        fault_record(w, x, 0, FAULT_MISALIGNED, base,
+                     "%s with a stride of %llu bytes, which is no multiple of %u", name,
+                     (unsigned long long)(stride * m->bytes), step);
+    return false;
+}
+
 /* Move one register's elements between memory and `data`. */
 static bool move(struct warp *w, const struct xinsn *x, const struct matrix *m, struct spot s,
                  unsigned lane, uint64_t base, uint64_t stride, uint8_t *data, bool write) {
@@ -105,7 +129,7 @@ static bool move(struct warp *w, const struct xinsn *x, const struct matrix *m, 
     uint64_t step = m->by_columns ? stride : 1;
     uint64_t first = m->by_columns ? s.j * stride + s.i : s.i * stride + s.j;
     uint64_t at = base + first * m->bytes;
-    if (step == 1 && at % (s.count * m->bytes) == 0)
+    if (step == 1)
         return mem_copy_at(w, x, lane, space, at, s.count * m->bytes, data, write);
     for (unsigned e = 0; e < s.count; e++)
         if (!mem_copy_at(w, x, lane, space, at + e * step * m->bytes, m->bytes,
@@ -125,6 +149,10 @@ ALWAYS const struct xinsn *fragment_move(struct warp *w, const struct xinsn *x, 
                         ? row64(w, x->a)[0] + (x->flags & X_UNIFORM ? 0 : x->imm)
                         : (uint32_t)(row32(w, x->a)[0] + (uint32_t)x->imm);
     uint64_t stride = stride_of(w, x, &of, given);
+    if (!aligned(w, x, &of, base, stride, write))
+        return leave(w, LEAVE_FAULT, x, x + 1);
+    /* An ordinary access has one element for each lane, this one so many. */
+    launch_charge(w->launch, of.registers * (of.by_columns ? spot_of(&of, 0, 0).count : 1) - 1u);
     for (unsigned reg = 0; reg < of.registers; reg++)
         for (unsigned lane = 0; lane < LANES; lane++) {
             unsigned width = of.bytes == 8 ? 8 : 4;

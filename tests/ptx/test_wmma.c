@@ -379,6 +379,20 @@ static void test_faults(void) {
         {"past the end", LOAD_A "[%d1+12000], 16;\n", FAULT_OUT_OF_BOUNDS},
         {"a huge stride", LOAD_A "[%d1], 4000000000;\n", FAULT_OUT_OF_BOUNDS},
         {"misaligned", LOAD_A "[%d1+1], 16;\n", FAULT_MISALIGNED},
+        {"half a fragment further", LOAD_A "[%d1+16], 16;\n", FAULT_MISALIGNED},
+        {"an element further", LOAD_A "[%d1+2], 16;\n", FAULT_MISALIGNED},
+        {"rows of 34 bytes", LOAD_A "[%d1], 17;\n", FAULT_MISALIGNED},
+        {"rows of 40 bytes", LOAD_A "[%d1], 20;\n", FAULT_MISALIGNED},
+        {"4 bytes further, a fragment of 8",
+         "wmma.load.a.sync.aligned.col.m16n16k16.global.s8 {%a0, %a1}, [%d1+4], 16;\n",
+         FAULT_MISALIGNED},
+        {"columns of 20 bytes, a fragment of 8",
+         "wmma.load.a.sync.aligned.col.m16n16k16.global.s8 {%a0, %a1}, [%d1], 20;\n",
+         FAULT_MISALIGNED},
+        {"a store at 16 bytes, a fragment of 32",
+         "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%d0+16], {%a0, %a1, %a2, %a3, %a4, "
+         "%a5, %a6, %a7}, 16;\n",
+         FAULT_MISALIGNED},
         {"different strides", LOAD_A "[%d1], %r1;\n", FAULT_DIVERGENT_BARRIER},
         {"different addresses", LOAD_A "[%d2], 16;\n", FAULT_DIVERGENT_BARRIER},
         {"past shared memory",
@@ -395,6 +409,39 @@ static void test_faults(void) {
     }
 }
 
+/* Rows that begin at multiples of 16 bytes: what the CUDA C++ guide allows and code relies on. */
+static void test_strides(void) {
+    static const char *const bodies[] = {
+        LOAD_A "[%d1], 24;\n",
+        ("wmma.load.a.sync.aligned.col.m8n32k16.global.f16 {%a0, %a1, %a2, %a3, %a4, %a5, %a6, "
+         "%a7}, [%d1];\n"),
+        "wmma.load.a.sync.aligned.row.m8n32k16.global.s8 {%a0}, [%d1+4], 20;\n",
+        "wmma.load.c.sync.aligned.row.m16n16k16.global.f16 {%a0, %a1, %a2, %a3}, [%d1+16], 24;\n",
+    };
+    for (size_t i = 0; i < COUNT(bodies); i++) {
+        struct job j = {.threads = 32,
+                        .in = in,
+                        .in_words = COUNT(in),
+                        .declare = DECLARE,
+                        .body = bodies[i]};
+        job_clean(bodies[i], &j);
+    }
+}
+
+/* 8192 loads of 4 registers from columns: 8 elements of each lane, charged as 2^16 instructions. */
+static void test_budget(void) {
+    struct job j = {.threads = 32,
+                    .in = in,
+                    .in_words = COUNT(in),
+                    .insn_budget = 80000,
+                    .declare = DECLARE,
+                    .body = "mov.u32 %r4, 0;\nagain:\n"
+                            "wmma.load.a.sync.aligned.col.m16n16k16.global.f16 {%a0, %a1, %a2, %a3, "
+                            "%a4, %a5, %a6, %a7}, [%d1], 16;\nadd.u32 %r4, %r4, 1;\n"
+                            "setp.lt.u32 %p0, %r4, 8192;\n@%p0 bra again;\n"};
+    job_fault("a loop of loads", &j, FAULT_INSN_BUDGET);
+}
+
 static void test_refusals(void) {
     static const struct {
         const char *body, *says;
@@ -402,6 +449,8 @@ static void test_refusals(void) {
         {"wmma.load.a.sync.aligned.row.m16n16k8.f16 {%a0}, [%d1];\n", "no such shape"},
         {"wmma.load.a.sync.aligned.m16n16k16.f16 {%a0}, [%d1];\n", "a modifier is missing"},
         {"wmma.load.a.sync.aligned.row.col.m16n16k16.f16 {%a0}, [%d1];\n", "one layout"},
+        {"wmma.mma.sync.aligned.row.row.col.m16n16k16.f32.f32 {%a0}, {%a0}, {%a0}, {%a0};\n",
+         "modifier not allowed here"},
         {"wmma.mma.sync.aligned.row.m16n16k16.f32.f32 {%a0}, {%a0}, {%a0}, {%a0};\n",
          "layouts of a and of b"},
         {"wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.u8.s32 {%a0}, {%a0}, {%a0}, {%a0};\n",
@@ -440,6 +489,8 @@ int main(int argc, char **argv) {
         }
     test_repetition();
     test_faults();
+    test_strides();
+    test_budget();
     test_refusals();
     check_elsewhere(TEST_WMMA);
     ref_free();
