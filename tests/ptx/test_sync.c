@@ -218,6 +218,27 @@ static void test_cluster_copies(void) {
     }
 }
 
+/* 4096 copies of 240 bytes to 4 blocks count as 4 * 15 rows of 16 bytes each. */
+static void test_multicast_budget(void) {
+    struct job j = {
+        .blocks = 4,
+        .threads = 1,
+        .cluster = 4,
+        .insn_budget = 150000,
+        .declare = SPACE,
+        .in = ramp,
+        .in_words = 1024,
+        .body = "mbarrier.init.shared::cta.b64 [m], 1;\nfence.mbarrier_init.release.cluster;\n" BARRIER
+                "mov.u32 %r4, s;\nmov.u32 %r5, m;\nmov.u16 %h1, 15;\nmov.u32 %r7, 0;\n"
+                "mov.u32 %r6, %cluster_ctarank;\nsetp.ne.u32 %p0, %r6, 0;\n@%p0 bra end;\nagain:\n"
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                "[%r4], [%d1], 240, [%r5], %h1;\nadd.u32 %r7, %r7, 1;\n"
+                "setp.lt.u32 %p1, %r7, 4096;\n@%p1 bra again;\nend:\n" BARRIER};
+    job_fault("a loop of multicasts", &j, FAULT_INSN_BUDGET);
+    j.insn_budget = 300000;
+    job_clean("a loop of multicasts", &j);
+}
+
 /* ---- named barriers -------------------------------------------------------------------------- */
 
 static void test_named(void) {
@@ -380,6 +401,7 @@ int main(int argc, char **argv) {
     if (!gpu) {
         test_hints_elsewhere();
         test_faults();
+        test_multicast_budget();
         check_elsewhere(TEST_SYNC);
     }
     return report();
