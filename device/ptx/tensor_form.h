@@ -2,8 +2,8 @@
  * device/ptx/tensor_form.h - which shapes and types of mma, wmma and wgmma exist, where, and with
  * which arithmetic.
  *
- * PTX ISA 9.7.14.4 (wmma), 9.7.14.5 (mma) and 9.7.15.5 (wgmma).  Not here, and refused: sparse and block-scaled
- * forms, 4-bit and 1-bit types, and Volta's m8n8k4 of f16.
+ * PTX ISA 9.7.14.4 (wmma), 9.7.14.5 (mma) and 9.7.15.5 (wgmma).  Not here, and refused: sparse and
+ * block-scaled forms, 4-bit and 1-bit types, and Volta's m8n8k4 of f16.
  */
 #ifndef DEVICE_PTX_TENSOR_FORM_H
 #define DEVICE_PTX_TENSOR_FORM_H
