@@ -169,7 +169,7 @@ static status_t check_usage(const struct check_args *args) {
     return OK;
 }
 
-/* A matrix may be a piece of a file; tensors of other ops are whole files. */
+/* --rows: a piece of one matrix, or of attention's files of one head, which case_from_files tells. */
 static status_t make_from_files(struct test_case *out, const struct check_args *args,
                                 const struct kernel *kernel) {
     const struct op *op = kernel->op;

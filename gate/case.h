@@ -37,11 +37,11 @@ struct test_case {
 /*
  * A file for one of an op's inputs, or several, with commas between: as many of the tensor's innermost
  * dimension that the files do not have.  Dimensions that no file has are otherwise 1: three files of
- * tokens x 64 are q of one sequence and three heads.
+ * tokens x 64 are q of one sequence and three heads.  A text that is the path of a file is no list.
  */
 struct case_file {
     const char *name, *path; /* "q", "q.npy", "h6.npy,h7.npy,h8.npy" */
-    size_t first_row, rows;  /* of such files, only these rows; rows 0: all */
+    size_t first_row, rows;  /* of such files, only these rows; rows 0: all.  Others are taken whole */
 };
 
 /* For a kernel: its op's inputs with its types, and its options at these dimensions. */
@@ -58,7 +58,7 @@ MUST_CHECK status_t case_from_npy(struct test_case *out, const char *path,
  * Inputs by name from .npy files, each with its tensor's dimensions; `dims` has those that no file
  * tells (0: not known).  Tensors without a file are as fill_others makes them for seed 1, but the
  * first, and k and v, must be there.  ERR_USAGE for names, shapes and dimensions that do not go
- * together; ERR_UNSUPPORTED for another element type.
+ * together, and for rows where no file is one that has some; ERR_UNSUPPORTED for another element type.
  */
 MUST_CHECK status_t case_from_files(struct test_case *out, const struct kernel *kernel,
                                     const struct case_file *files, size_t count,

@@ -29,6 +29,17 @@ rerun=$(sed -n 's/^case *//p' out)
 eval "run 0 $attention $rerun"
 refused 2 'rows 2 to 4 are wanted, the file has 3' \
     $attention -i q=head.npy -i k=head.npy -i v=head.npy --rows 2:3
+# Rows belong to the files of one head: others are taken whole, and nothing outside a file is read.
+for rows in 0:2 1:1 1000000:1; do
+    refused 2 'no file is that of one head' $attention -i q=q.npy -i k=k.npy -i v=k.npy --rows $rows
+done
+floats 2 | npy "'<f4'" '(2,)' sinks.npy
+run 0 check attention_three_steps_options_f32 -i q=head.npy,head.npy -i k=head.npy,head.npy \
+    -i v=head.npy,head.npy -i sinks=sinks.npy --rows 1:2
+has out 'sinks=sinks.npy --rows 1:2 --shape batch=1,heads=2,kv_heads=2,queries=2,keys=2,head_dim=64$'
+cp head.npy 'a,b.npy'
+run 0 $attention -i q=a,b.npy -i k=head.npy -i v=head.npy
+has out 'heads=1,kv_heads=1,queries=3,keys=3,head_dim=64$'
 refused 2 'each with all 4 dimensions of k' $attention -i q=q.npy -i k=k.npy,k.npy -i v=k.npy
 refused 2 'file 2 has other dimensions' $attention -i q=head.npy,q.npy -i k=head.npy -i v=head.npy
 refused 2 'op attention has no such input' $attention -i x=q.npy -i k=k.npy -i v=k.npy
