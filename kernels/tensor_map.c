@@ -76,7 +76,10 @@ status_t tensor_map_compile(struct kernel_tensor_map *out, const struct manifest
     *out = (struct kernel_tensor_map){.rank = m->dims_count};
     TRY(manifest_at(find_buffer(&out->buffer, &type, k, kernel, m->of), file, index,
                     "tensor_maps[%zu].of", i));
-    const char *word = m->type ? m->type : type ? type->name : "";
+    if (!m->type && !type)
+        TRY(manifest_at(FAIL(ERR_SYNTAX, "`%s` is a scratch buffer: type is required", m->of), file,
+                        index, "tensor_maps[%zu]", i));
+    const char *word = m->type ? m->type : type->name;
     TRY(manifest_at(find_map_type(&out->type, word), file, index, "tensor_maps[%zu].type", i));
     size_t rank = out->rank;
     TRY(compile_list(out->dims, m->dims, rank, rank, "dims", file, index, i, scope));
