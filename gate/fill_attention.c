@@ -15,57 +15,44 @@ struct heads {
     uint64_t seed;
     struct rng rng;
     size_t keys, head_dim, kv_heads; /* kv_heads: over all batches */
+    bool paged;
 };
-
-static bool paged(const struct op_case *c) {
-    return c->in[op_block_table(op_find("attention"))].type;
-}
 
 /* Of a pool, what no key of a sequence is written to holds NaN: no result may depend on it. */
 static void poison_pool(const struct op_case *c) {
-    for (size_t input = IN_K; paged(c) && input <= IN_V; input++)
+    for (size_t input = IN_K; input <= IN_V; input++)
         for (size_t i = 0; i < c->in[input].count; i++)
             tensor_set(&c->in[input], i, NAN);
 }
 
 static struct heads begin(const struct op_case *c, uint64_t seed) {
-    poison_pool(c);
+    const bool paged = c->in[op_block_table(op_find("attention"))].type;
+    if (paged)
+        poison_pool(c);
     return (struct heads){.c = c,
                           .seed = seed,
                           .rng = rng_from_seed(seed),
                           .keys = c->dims.keys,
                           .head_dim = c->dims.head_dim,
-                          .kv_heads = c->dims.batch * c->dims.kv_heads};
-}
-
-static double everyday(struct rng *rng) {
-    double sum = -6; /* nearly N(0, 1), see normal() */
-    for (int i = 0; i < 12; i++)
-        sum += rng_unit(rng);
-    return sum;
-}
-
-/* A finite value stays finite. */
-static void set(const struct tensor *t, size_t i, double x) {
-    double max = dtype_max(t->type->dtype);
-    tensor_set(t, i, isfinite(x) && fabs(x) > max ? copysign(max, x) : x);
+                          .kv_heads = c->dims.batch * c->dims.kv_heads,
+                          .paged = paged};
 }
 
 /* kv_head: over all batches.  A key behind its sequence's length has no place in a pool. */
 static void set_key(struct heads *h, size_t input, size_t kv_head, size_t key, size_t c, double x) {
     const size_t heads = h->c->dims.kv_heads, batch = kv_head / heads;
     size_t row;
-    if (paged(h->c) && key >= attention_keys_used(h->c, batch))
+    if (h->paged && key >= attention_keys_used(h->c, batch))
         return;
     if (attention_key_row(&row, h->c, batch, kv_head % heads, key))
-        set(&h->c->in[input], row * h->head_dim + c, x);
+        set_finite(&h->c->in[input], row * h->head_dim + c, x);
 }
 
 static void set_normal(struct heads *h, size_t input, double scale) {
     const struct tensor *t = &h->c->in[input];
     if (input == IN_Q) {
         for (size_t i = 0; i < t->count; i++)
-            set(t, i, scale * everyday(&h->rng));
+            set_finite(t, i, scale * everyday(&h->rng));
         return;
     }
     for (size_t head = 0; head < h->kv_heads; head++)
@@ -84,7 +71,7 @@ static size_t place(const struct heads *h) {
 static void set_queries(struct heads *h, double a) {
     const struct tensor *q = &h->c->in[IN_Q];
     for (size_t i = 0; i < q->count; i++)
-        set(q, i, i % h->head_dim == place(h) ? a : 0);
+        set_finite(q, i, i % h->head_dim == place(h) ? a : 0);
 }
 
 /* Other entries of k are noise that meets only zeros. */

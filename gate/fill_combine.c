@@ -26,19 +26,6 @@ static struct parts begin(const struct op_case *c, uint64_t seed) {
                           .rng = rng_from_seed(seed)};
 }
 
-static double everyday(struct rng *rng) {
-    double sum = -6; /* nearly N(0, 1), see normal() */
-    for (int i = 0; i < 12; i++)
-        sum += rng_unit(rng);
-    return sum;
-}
-
-/* A finite value stays finite. */
-static void set(const struct tensor *t, size_t i, double x) {
-    double max = dtype_max(t->type->dtype);
-    tensor_set(t, i, isfinite(x) && fabs(x) > max ? copysign(max, x) : x);
-}
-
 static size_t lse_at(const struct parts *f, size_t row, size_t part) {
     return part * f->rows + row;
 }
@@ -53,7 +40,7 @@ typedef double rule(struct parts *f, size_t part, uint64_t variant);
 static void set_lse(struct parts *f, rule *of) {
     for (size_t row = 0; row < f->rows; row++)
         for (size_t p = 0; p < f->parts; p++)
-            set(f->lse_p, lse_at(f, row, p), of(f, p, row + f->seed));
+            set_finite(f->lse_p, lse_at(f, row, p), of(f, p, row + f->seed));
 }
 
 /* N(0, scale^2) where the part has a weight, NaN elsewhere. */
@@ -62,7 +49,8 @@ static void set_o(struct parts *f, double scale) {
         for (size_t p = 0; p < f->parts; p++)
             for (size_t c = 0; c < f->head_dim; c++) {
                 bool none = tensor_get(f->lse_p, lse_at(f, row, p)) == -INFINITY;
-                set(f->o_p, o_at(f, row, p, c), none ? (double)NAN : scale * everyday(&f->rng));
+                set_finite(f->o_p, o_at(f, row, p, c),
+                           none ? (double)NAN : scale * everyday(&f->rng));
             }
 }
 
@@ -149,7 +137,7 @@ static void cancelling_o(const struct op_case *c, uint64_t seed) {
         for (size_t p = 0; p < f.parts; p++)
             for (size_t col = 0; col < f.head_dim; col++) {
                 double size = 1 + (double)((p / 2 * 7 + col + row) % 13);
-                set(f.o_p, o_at(&f, row, p, col), p % 2 ? -size : size);
+                set_finite(f.o_p, o_at(&f, row, p, col), p % 2 ? -size : size);
             }
 }
 
@@ -161,7 +149,7 @@ static void constant_o(const struct op_case *c, uint64_t seed) {
         for (size_t col = 0; col < f.head_dim; col++) {
             double value = everyday(&f.rng);
             for (size_t p = 0; p < f.parts; p++)
-                set(f.o_p, o_at(&f, row, p, col), value);
+                set_finite(f.o_p, o_at(&f, row, p, col), value);
         }
 }
 
@@ -175,7 +163,7 @@ static void special_lse(const struct op_case *c, uint64_t seed) {
     static const double specials[] = {NAN, INFINITY};
     normals(c, seed);
     for (size_t row = 0; row < f.rows; row += 1 + row % 2) /* not every row */
-        set(f.lse_p, lse_at(&f, row, (size_t)rng_below(&f.rng, f.parts)),
+        set_finite(f.lse_p, lse_at(&f, row, (size_t)rng_below(&f.rng, f.parts)),
             specials[(row + seed) % 2]);
 }
 
@@ -186,7 +174,7 @@ static void special_o(const struct op_case *c, uint64_t seed) {
     normals(c, seed);
     for (size_t row = 0; row < f.rows; row += 1 + row % 2) {
         size_t part = (size_t)rng_below(&f.rng, f.parts);
-        set(f.o_p, o_at(&f, row, part, (size_t)rng_below(&f.rng, f.head_dim)),
+        set_finite(f.o_p, o_at(&f, row, part, (size_t)rng_below(&f.rng, f.head_dim)),
             specials[(row + seed) % 3]);
     }
 }

@@ -42,16 +42,26 @@ static inline void put(struct line *l, size_t j, double v) {
     l->bits[j] = dtype_from_double(l->dt, v, ROUND_NEAREST);
 }
 
+/* Entry i of a tensor; a finite value stays finite. */
+static inline void set_finite(const struct tensor *t, size_t i, double x) {
+    double max = dtype_max(t->type->dtype);
+    tensor_set(t, i, isfinite(x) && fabs(x) > max ? copysign(max, x) : x);
+}
+
 static inline double uniform(struct line *l, double from, double to) {
     return from + (to - from) * rng_unit(&l->rng);
 }
 
 /* Nearly N(0, 1): the sum of twelve uniforms less 6 has variance 1 and needs only additions. */
-static inline double normal(struct line *l) {
+static inline double everyday(struct rng *rng) {
     double sum = -6;
     for (int i = 0; i < 12; i++)
-        sum += rng_unit(&l->rng);
+        sum += rng_unit(rng);
     return sum;
+}
+
+static inline double normal(struct line *l) {
+    return everyday(&l->rng);
 }
 
 static inline size_t below(struct line *l, size_t bound) {

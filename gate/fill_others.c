@@ -6,13 +6,6 @@
 
 #define SEEDS_APART 8 /* of one case's tensors; fixed, as a case's bits are */
 
-static double everyday(struct rng *rng) {
-    double sum = -6; /* nearly N(0, 1), see normal() */
-    for (int i = 0; i < 12; i++)
-        sum += rng_unit(rng);
-    return sum;
-}
-
 /* Weights around 1, one of them 0; biases around 0. */
 static void norm_vector(const struct tensor *t, struct rng *rng, double centre) {
     for (size_t j = 0; j < t->count; j++)
