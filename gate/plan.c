@@ -324,7 +324,7 @@ status_t plan_case(struct test_case *out, const struct plan_item *item,
                    const struct kernel *kernel) {
     if (item->fill)
         return case_make(out, item->fill, kernel, item->dims, item->seed);
-    if (item->files)
+    if (item->file_count)
         return case_from_files(out, kernel, item->files, item->file_count, (struct case_dims){0});
     return case_from_npy(out, item->path, kernel, item->first_row,
                          item->part ? item->dims.rows : 0);
@@ -342,10 +342,10 @@ void check_line(char *out, size_t size, enum check check, const struct test_case
 
 void plan_line(char *out, size_t size, const struct plan_item *item) {
     char files[CASE_LINE_SIZE];
-    if (item->files)
+    if (item->file_count)
         case_files_line(files, sizeof files, item->op, item->files, item->file_count, &item->dims);
     const struct test_case c = {.op = item->op,
-                                .line = item->files ? files : NULL,
+                                .line = item->file_count ? files : NULL,
                                 .fill = item->fill,
                                 .dims = item->dims,
                                 .seed = item->seed,

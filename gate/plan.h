@@ -19,6 +19,8 @@ MUST_CHECK status_t suite_find(enum suite *out, const char *name); /* ERR_USAGE 
 
 enum check { CHECK_BOUND, CHECK_ORDER, CHECK_ENSEMBLE, CHECK_TWIN };
 
+#define PLAN_FILES 3 /* q, k, v */
+
 struct plan_item {
     enum check check;
     const struct op *op;
@@ -28,8 +30,8 @@ struct plan_item {
     const char *path; /* the plan's own */
     size_t first_row;
     bool part; /* not all rows of the file */
-    const struct case_file *files; /* the plan's own: several files in the place of `path`; NULL: none */
-    size_t file_count;
+    size_t file_count; /* several files in the place of `path` */
+    struct case_file files[PLAN_FILES]; /* paths are the plan's own */
 };
 
 struct plan {

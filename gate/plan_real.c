@@ -17,7 +17,7 @@
 #define QUICK_SAMPLES 2     /* pieces of a real file in `quick` */
 #define QUICK_ELEMENTS 6000 /* per piece, at least one row */
 #define QUICK_TOKENS 48     /* the start of a prompt, of one case */
-#define GROUP 3             /* query heads to a key-value head */
+#define GROUP 3             /* query heads to a key-value head in the model: no file tells */
 
 /* quick: pieces from the start and the middle of the file; full: all of it. */
 static status_t add_file(struct plan *p, const struct op *op, const char *path, size_t rows,
@@ -86,8 +86,9 @@ done:
 
 /* ---- q, k, v --------------------------------------------------------------------------------- */
 
-/* What a name says. */
+/* What a file's name says. */
 struct head {
+    const char *path;
     unsigned layer, head, tokens;
 };
 
@@ -95,6 +96,7 @@ static bool parse_head(struct head *out, const char *path, const char *format) {
     char end[16];
     const char *name = strrchr(path, '/');
     name = name ? name + 1 : path;
+    out->path = path;
     return sscanf(name, "q_l%u_h%u_t%u_%15[a-z0-9]", &out->layer, &out->head, &out->tokens, end) ==
                4 &&
            strcmp(end, format) == 0;
@@ -104,44 +106,62 @@ static bool same_group(const struct head *a, const struct head *b) {
     return a->layer == b->layer && a->head / GROUP == b->head / GROUP && a->tokens == b->tokens;
 }
 
+/* A group's heads are neighbours, in the order of their numbers. */
+static int by_group(const void *x, const void *y) {
+    const struct head *a = x, *b = y;
+    if (a->layer != b->layer)
+        return a->layer < b->layer ? -1 : 1;
+    if (a->tokens != b->tokens)
+        return a->tokens < b->tokens ? -1 : 1;
+    return (a->head > b->head) - (a->head < b->head);
+}
+
 static bool fits_kernel(const struct kernel *kernel, struct case_dims dims) {
     return !kernel_paged(kernel) && !kernel_refuses(kernel, dims);
 }
 
-/* q: a list of paths; k and v are beside them. */
-static status_t add_heads(struct plan *p, const struct kernel *kernel, const struct head *h,
-                          const char *dir, const char *q, size_t heads, size_t rows) {
-    const unsigned tokens = rows ? (unsigned)rows : h->tokens;
+static status_t list_paths(char *out, size_t size, const struct head *heads, size_t count) {
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        at += (size_t)snprintf(out + at, size - at, "%s%s", i ? "," : "",
+                               file_shorten(heads[i].path));
+        if (at >= size)
+            return FAIL(ERR_USAGE, "%s: a path is too long", heads[i].path);
+    }
+    return OK;
+}
+
+/* One group's case of the first `rows` tokens, 0: of all; k and v are beside q. */
+static status_t add_heads(struct plan *p, const struct kernel *kernel, const struct head *heads,
+                          size_t count, const char *dir, size_t rows) {
+    static const char *const names[] = {"q", "k", "v"};
     char path[4096];
-    struct case_file *files = calloc(3, sizeof *files);
-    char **paths = realloc(p->paths, (p->path_count + 1) * sizeof *paths);
+    struct plan_item item = {.check = CHECK_BOUND, .op = kernel->op, .file_count = 3};
+    struct npy npy;
     status_t st = OK;
-    if (paths)
-        p->paths = paths;
-    if (!paths || !files) {
-        free(files);
-        return FAIL(ERR_NOMEM, "no memory for a list of files");
-    }
-    p->paths[p->path_count++] = (char *)files; /* freed with them */
-    for (size_t i = 0; i < 3; i++) {
-        static const char *const names[] = {"q", "k", "v"};
-        files[i] = (struct case_file){.name = names[i], .rows = rows};
-        snprintf(path, sizeof path, "%s/%s_l%02u_kv%u_t%u_%s.npy", dir, names[i], h->layer,
-                 h->head / GROUP, h->tokens, kernel->in->name);
-        TRY(keep_path(p, &files[i].path, i == 0 ? q : path));
-    }
-    const struct case_dims dims = {.batch = 1,
-                                   .heads = heads,
+    TRY(npy_read(&npy, heads->path));
+    const size_t tokens = npy.rows, head_dim = npy.cols;
+    npy_clear(&npy);
+    if (rows >= tokens)
+        rows = 0;
+    item.dims = (struct case_dims){.batch = 1,
+                                   .heads = count,
                                    .kv_heads = 1,
-                                   .queries = tokens,
-                                   .keys = tokens,
-                                   .head_dim = 64};
-    if (fits_kernel(kernel, dims))
-        TRY(plan_add(p, (struct plan_item){.check = CHECK_BOUND,
-                                           .op = kernel->op,
-                                           .dims = dims,
-                                           .files = files,
-                                           .file_count = 3}));
+                                   .queries = rows ? rows : tokens,
+                                   .keys = rows ? rows : tokens,
+                                   .head_dim = head_dim};
+    if (!fits_kernel(kernel, item.dims))
+        return OK;
+    for (size_t i = 0; i < 3; i++) {
+        if (i == 0)
+            TRY(list_paths(path, sizeof path, heads, count));
+        else
+            snprintf(path, sizeof path, "%s/%s_l%02u_kv%u_t%u_%s.npy", dir, names[i], heads->layer,
+                     heads->head / GROUP, heads->tokens, kernel->in->name);
+        item.files[i] = (struct case_file){.name = names[i], .rows = rows};
+        TRY(keep_path(p, &item.files[i].path, path));
+    }
+    TRY(plan_add(p, item));
 done:
     return st;
 }
@@ -149,43 +169,35 @@ done:
 /* full: all groups of heads, all tokens; quick: the first tokens of the largest group. */
 static status_t add_attention(struct plan *p, const struct kernel *kernel, enum suite suite,
                               const char *dir) {
-    char pattern[4096], list[4096], best[4096] = "";
-    struct head of_best = {0};
-    size_t most = 0;
+    char pattern[4096];
+    struct head *heads = NULL;
+    size_t count = 0, best = 0, most = 0;
     glob_t found = {0};
     status_t st = OK;
     snprintf(pattern, sizeof pattern, "%s/q_*.npy", dir);
     int rc = glob(pattern, 0, NULL, &found);
     if (rc != 0 && rc != GLOB_NOMATCH)
         TRY(FAIL(ERR_IO, "cannot list %s", pattern));
-    for (size_t i = 0; i < found.gl_pathc;) { /* sorted: a group's heads are neighbours */
-        struct head first, next;
-        size_t heads = 0, at = 0;
-        if (!parse_head(&first, found.gl_pathv[i], kernel->in->name)) {
-            i++;
-            continue;
-        }
-        for (; i < found.gl_pathc; i++) {
-            if (!parse_head(&next, found.gl_pathv[i], kernel->in->name))
-                continue;
-            if (!same_group(&first, &next))
-                break;
-            at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", heads++ ? "," : "",
-                                   file_shorten(found.gl_pathv[i]));
-            if (at >= sizeof list)
-                TRY(FAIL(ERR_USAGE, "%s: a path is too long", found.gl_pathv[i]));
-        }
+    heads = calloc(found.gl_pathc + 1, sizeof *heads);
+    if (!heads)
+        TRY(FAIL(ERR_NOMEM, "no memory for a list of files"));
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        count += parse_head(&heads[count], found.gl_pathv[i], kernel->in->name);
+    qsort(heads, count, sizeof *heads, by_group);
+    for (size_t i = 0, n; i < count; i += n) {
+        for (n = 1; i + n < count && same_group(&heads[i], &heads[i + n]);)
+            n++;
         if (suite == SUITE_FULL)
-            TRY(add_heads(p, kernel, &first, dir, list, heads, 0));
-        if (heads > most) {
-            most = heads;
-            of_best = first;
-            snprintf(best, sizeof best, "%s", list);
+            TRY(add_heads(p, kernel, &heads[i], n, dir, 0));
+        if (n > most) {
+            most = n;
+            best = i;
         }
     }
     if (suite == SUITE_QUICK && most)
-        TRY(add_heads(p, kernel, &of_best, dir, best, most, QUICK_TOKENS));
+        TRY(add_heads(p, kernel, &heads[best], most, dir, QUICK_TOKENS));
 done:
+    free(heads);
     globfree(&found);
     return st;
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "gate/plan.h"
 #include "tests/check.h"
@@ -18,7 +19,7 @@ static struct fake attention(const struct dtype *dt) {
 static size_t from_files(const struct plan *p, const struct plan_item **last) {
     size_t n = 0;
     for (size_t i = 0; i < p->count; i++)
-        if (p->items[i].files) {
+        if (p->items[i].file_count) {
             *last = &p->items[i];
             n++;
         }
@@ -91,8 +92,8 @@ static void write_counts(const char *path, const char *shape, size_t count) {
     char dict[118];
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
-    const int n = snprintf(dict, sizeof dict, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }",
-                           shape);
+    const int n = snprintf(dict, sizeof dict,
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape);
     memset(dict + n, ' ', sizeof dict - (size_t)n);
     fwrite("\x93NUMPY\x01\x00\x76", 1, 9, file);
     fputc(0, file);
@@ -102,6 +103,30 @@ static void write_counts(const char *path, const char *shape, size_t count) {
         fwrite(&value, sizeof value, 1, file);
     }
     assert_int_equal(fclose(file), 0);
+}
+
+/* Heads 9, 10 and 11 share a key-value head, at 4 tokens and at 8; the files tell its width. */
+static void heads_by_number(void **state) {
+    (void)state;
+    static const unsigned tokens[] = {4, 8};
+    const struct fake fake = attention(&dtypes[DT_F32]);
+    const struct plan_item *item = NULL;
+    struct plan plan;
+    char path[64], shape[32], line[CASE_LINE_SIZE];
+    mkdir("heads", 0777);
+    for (size_t i = 0; i < 2; i++)
+        for (unsigned head = 9; head < 12; head++) {
+            snprintf(path, sizeof path, "heads/q_l01_h%u_t%u_f32.npy", head, tokens[i]);
+            snprintf(shape, sizeof shape, "(%u, 16)", tokens[i]);
+            write_counts(path, shape, 16 * tokens[i]);
+        }
+    CHECK_OK(plan_init(&plan, &fake.kernel, SUITE_FULL, 1, "heads"));
+    assert_int_equal(from_files(&plan, &item), 2);
+    plan_line(line, sizeof line, item);
+    CHECK_CONTAINS(line, "-i q=heads/q_l01_h9_t8_f32.npy,heads/q_l01_h10_t8_f32.npy,"
+                         "heads/q_l01_h11_t8_f32.npy -i k=heads/k_l01_kv3_t8_f32.npy ");
+    CHECK_CONTAINS(line, "heads=3,kv_heads=1,queries=8,keys=8,head_dim=16");
+    plan_clear(&plan);
 }
 
 static size_t input_number(const struct op *op, const char *name) {
@@ -155,9 +180,11 @@ static void rows_that_are_not_there(void **state) {
                          ERR_USAGE);
         CHECK_CONTAINS(status_message(), "no file is that of one head");
     }
-    const struct case_file empty_k[] = {rows_of("q", "whole.npy", 0, 0), rows_of("k", "none.npy", 0, 0),
+    const struct case_file empty_k[] = {rows_of("q", "whole.npy", 0, 0),
+                                        rows_of("k", "none.npy", 0, 0),
                                         rows_of("v", "whole.npy", 0, 0)};
-    assert_int_equal(case_from_files(&c, &fake.kernel, empty_k, 3, (struct case_dims){0}), ERR_USAGE);
+    assert_int_equal(case_from_files(&c, &fake.kernel, empty_k, 3, (struct case_dims){0}),
+                     ERR_USAGE);
     CHECK_CONTAINS(status_message(), "none.npy: keys: 0, expected 4");
 }
 
@@ -197,6 +224,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_of_heads),
         cmocka_unit_test(cases_hold_the_files),
+        cmocka_unit_test(heads_by_number),
         cmocka_unit_test(rows_are_those_of_heads),
         cmocka_unit_test(rows_that_are_not_there),
         cmocka_unit_test(names_with_commas),
