@@ -28,6 +28,7 @@ int status_exit_code(status_t code) {
     case ERR_IO:
     case ERR_SYNTAX:
     case ERR_UNSUPPORTED:
+    case ERR_TARGET:
         return 2;
     case ERR_NOMEM:
     case ERR_DEVICE:

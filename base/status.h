@@ -14,6 +14,7 @@ typedef enum status {
     ERR_IO,          /* a file is missing, unreadable or cut short */
     ERR_SYNTAX,      /* a file's content is not what its format says */
     ERR_UNSUPPORTED, /* well formed, but outside what Assay does */
+    ERR_TARGET,      /* an image for other devices than the one at hand */
     ERR_NOMEM,       /* no memory, or a memory budget is spent */
     ERR_DEVICE,      /* the device cannot be opened or broke down */
     ERR_UNDECIDED,   /* an oracle reached its precision limit */

@@ -39,8 +39,10 @@ static const struct argp_option options[] = {
      "Rows and columns of a fill, RxC, or any dimensions of the op: rows=5,heads=2,head_dim=64", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of a fill (default 1)", 1},
     {"input", 'i', "NAME=FILE", 0,
-     "Take the input NAME (x, or q, k, v, ...) from an .npy file; may be repeated", 2},
-    {"rows", KEY_ROWS, "FIRST:COUNT", 0, "Only these rows of the file", 2},
+     "Take the input NAME (x, or q, k, v, ...) from an .npy file, or from several with commas "
+     "between, a head each; may be repeated", 2},
+    {"rows", KEY_ROWS, "FIRST:COUNT", 0,
+     "Only these rows of the file (attention: these tokens of the files of one head)", 2},
     {"order", KEY_ORDER, NULL, 0,
      "Check instead that the result does not depend on order, schedule and neighbours", 3},
     {"ensemble", KEY_ENSEMBLE, NULL, 0,
@@ -215,12 +217,12 @@ static status_t make_case(struct test_case *out, const struct check_args *args,
     return case_make(out, fill, kernel, dims, args->seed);
 }
 
-/* The report of a gate with one case. */
+/* The report of a gate with one case.  unfit: why a device cannot run the kernel; "" if all can. */
 static status_t check_case(struct kernel_report *report, struct loaded_kernel *lk,
-                           struct loaded_kernel *twin, const struct check_args *args,
-                           const struct test_case *c) {
+                           struct loaded_kernel *twin, const char *unfit,
+                           const struct check_args *args, const struct test_case *c) {
     const enum check check = args->check;
-    struct outcome outcome;
+    struct outcome outcome = {.judgement = judgement_of(VERDICT_SKIP, "%s", unfit)};
     struct threads threads;
     struct progress progress;
     const struct work_options work = {&threads, progress_step, &progress};
@@ -231,7 +233,8 @@ static status_t check_case(struct kernel_report *report, struct loaded_kernel *l
     TRY(plain_find(&report->plain, report->kernel));
     threads_init(&threads, (unsigned)args->threads, oracle_thread_done);
     progress_begin(&progress);
-    st = gate_check(&outcome, lk, twin, check, c, &work);
+    if (!unfit[0])
+        st = gate_check(&outcome, lk, twin, check, c, &work);
     progress_end(&progress);
     TRY(st);
     TRY(kernel_report_add(report, check, line, &outcome));
@@ -260,6 +263,7 @@ static status_t check(const struct check_args *args, bool *passed) {
     struct test_case c = {0};
     struct kernel_report report = {0};
     status_t st = OK;
+    char unfit[REASON_SIZE] = "";
     TRY(check_usage(args));
     TRY(cli_catalogue(&cat, &args->common));
     const struct kernel *kernel = catalogue_find(cat, args->kernel);
@@ -270,12 +274,12 @@ static status_t check(const struct check_args *args, bool *passed) {
     TRY(make_case(&c, args, kernel));
     size_t elements = case_work(&c);
     TRY(gate_device(&device, args->device, elements));
-    TRY(kernel_load(&lk, device, kernel));
-    if (args->twin) {
+    TRY(gate_load(&lk, unfit, device, kernel));
+    if (args->twin && lk) {
         TRY(gate_device(&twin_device, args->twin, elements));
-        TRY(kernel_load(&twin, twin_device, kernel));
+        TRY(gate_load(&twin, unfit, twin_device, kernel));
     }
-    TRY(check_case(&report, lk, twin, args, &c));
+    TRY(check_case(&report, lk, twin, unfit, args, &c));
     if (args->json)
         TRY(report_check_json(stdout, &report));
     else

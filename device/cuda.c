@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "device/ptx/ptx.h"
+#include "device/target.h"
 #include "device/worker.h"
 
 #define SPIN_SECONDS 2e-3 /* a longer launch is not waited for at full speed */
@@ -31,6 +32,7 @@ typedef struct cu_opaque *cu_handle; /* CUcontext, CUmodule, CUfunction, CUevent
 enum {
     CU_SUCCESS = 0,
     CU_ERROR_OUT_OF_MEMORY = 2,
+    CU_ERROR_NO_BINARY = 209, /* CUDA_ERROR_NO_BINARY_FOR_GPU: a cubin of another target */
     CU_ERROR_NOT_READY = 600,
     CU_ERROR_ILLEGAL_ADDRESS = 700,
     CU_ERROR_MISALIGNED_ADDRESS = 716,
@@ -151,6 +153,7 @@ struct backend {
     cu_device device;
     cu_handle context, begin, end; /* the events around a launch */
     bool dead;                     /* a sticky error: nothing works any more */
+    char arch[16];                 /* "sm_90" */
 };
 
 struct module {
@@ -231,6 +234,7 @@ static status_t cuda_open(struct backend **out, struct device_info *info, const 
     CU(device_attribute, &major, CU_ATTR_COMPUTE_MAJOR, b->device);
     CU(device_attribute, &minor, CU_ATTR_COMPUTE_MINOR, b->device);
     snprintf(info->arch, sizeof info->arch, "sm_%d%d", major, minor);
+    snprintf(b->arch, sizeof b->arch, "%s", info->arch);
     CU(device_attribute, &cache, CU_ATTR_L2_BYTES, b->device);
     info->cache_bytes = (size_t)cache;
     CU(driver_version, &version);
@@ -317,7 +321,7 @@ static status_t cuda_load(struct module **out, struct backend *b, const char *la
     *out = NULL;
     struct module *m = calloc(1, sizeof *m);
     char *copy = malloc(size + 1); /* the driver wants PTX to end in NUL */
-    char log[512] = "";
+    char log[512] = "", target[16];
     if (!m || !copy) {
         st = FAIL(ERR_NOMEM, "no memory for an image");
         goto done;
@@ -326,6 +330,9 @@ static status_t cuda_load(struct module **out, struct backend *b, const char *la
     copy[size] = '\0';
     m->backend = b;
     m->label = strdup(label);
+    target_of(target, copy, size); /* the driver would say no more than that it is no PTX of its own */
+    if (target_number(target) && !target_runs_on(target, b->arch))
+        TRY(FAIL(ERR_TARGET, "%s: compiled for %s, the device is %s", label, target, b->arch));
     TRY(enter(b));
     const int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -335,7 +342,8 @@ static status_t cuda_load(struct module **out, struct backend *b, const char *la
         const char *name = NULL;
         cu.error_name(r, &name);
         log[strcspn(log, "\n")] = '\0';
-        st = FAIL(ERR_SYNTAX, "%s: the driver refused this image: %s: %s", label,
+        st = FAIL(r == CU_ERROR_NO_BINARY ? ERR_TARGET : ERR_SYNTAX,
+                  "%s: the driver refused this image: %s: %s", label,
                   name ? name : "unknown error", log);
         goto done;
     }

@@ -10,6 +10,7 @@
 
 #include "base/size.h"
 #include "device/device_impl.h"
+#include "device/target.h"
 
 #define GUARD_BYTE 0xa5
 #define POISON_BYTE 0xff /* a NaN in every format */
@@ -72,16 +73,6 @@ void device_close(struct device *dev) {
 
 const struct device_info *device_info(const struct device *dev) {
     return &dev->info;
-}
-
-unsigned device_arch_number(const char *name) {
-    char *end;
-    if (strncmp(name, "sm_", 3) != 0 || name[3] < '1' || name[3] > '9')
-        return 0;
-    unsigned long n = strtoul(name + 3, &end, 10);
-    if (*end == 'a' || *end == 'f')
-        end++;
-    return *end || n > 999 ? 0 : (unsigned)n;
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -260,7 +251,7 @@ status_t dev_tensor_map_encode(uint8_t out[DEV_TENSOR_MAP_BYTES], struct device 
     const char *problem = tensor_map_problem(map);
     if (problem)
         return FAIL(ERR_USAGE, "tensor map: %s", problem);
-    if (device_arch_number(dev->info.arch) < 90)
+    if (target_number(dev->info.arch) < 90)
         return FAIL(ERR_UNSUPPORTED, "tensor maps need sm_90, the device is %s", dev->info.arch);
     return dev->ops->tensor_map(out, dev->backend, map);
 }

@@ -80,7 +80,8 @@ struct dev_entry {
 /*
  * Load PTX text (cpu, cuda) or a cubin (cuda).  label names the image in messages and faults, usually
  * its path.  text need not end in NUL and is not kept.  ERR_SYNTAX with label:line:col, the line and
- * a caret; ERR_UNSUPPORTED for a form that the emulator does not have, the same way.
+ * a caret; ERR_UNSUPPORTED for a form that the emulator does not have, the same way; ERR_TARGET for one
+ * that is compiled for other devices: a newer architecture, or another one's sm_90a.
  */
 MUST_CHECK status_t device_load(struct dev_image **out, struct device *dev, const char *label,
                                 const void *text, size_t size);

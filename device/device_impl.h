@@ -44,9 +44,6 @@ struct backend_ops {
                      size_t count, size_t group);
 };
 
-/* "sm_80" -> 80, "sm_90a" -> 90; 0 if it is no target. */
-unsigned device_arch_number(const char *name);
-
 /* What is wrong with a map, or NULL. */
 const char *tensor_map_problem(const struct dev_tensor_map *map);
 

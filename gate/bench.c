@@ -10,6 +10,7 @@
 #include "base/size.h"
 #include "gate/bench_suite.h"
 #include "gate/fill.h"
+#include "gate/run.h"
 #include "kernels/bind.h"
 
 #define WARM_UP 3
@@ -426,8 +427,9 @@ static status_t measure(struct bench *b) {
                     lk = NULL;
                 }
                 if (!lk)
-                    TRY(kernel_load(&lk, b->dev, row->kernel));
-                TRY(timed ? time_row(b, row, lk) : count_row(b, row, lk));
+                    TRY(gate_load(&lk, row->reason, b->dev, row->kernel));
+                if (lk)
+                    TRY(timed ? time_row(b, row, lk) : count_row(b, row, lk));
             }
             if (b->opt->progress)
                 b->opt->progress(b->opt->context, ++done, r->count);

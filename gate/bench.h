@@ -71,7 +71,7 @@ MUST_CHECK status_t bench_run(struct bench_report *out, const struct bench_job *
                               const struct bench_options *opt);
 void bench_report_clear(struct bench_report *r); /* safe on a zeroed struct, and twice */
 
-/* Every row has figures or a shape that its kernel does not accept. */
+/* Every row has figures, a shape that its kernel does not accept, or a kernel for other devices. */
 bool bench_report_passed(const struct bench_report *r);
 
 /* Useful bytes per second; that of the copy; their ratio.  0 where nothing was timed. */

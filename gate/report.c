@@ -113,6 +113,7 @@ status_t kernel_report_finish(struct kernel_report *r) {
         j = judgement_of(VERDICT_MISTRUSTED, "twin: no output was compared: %s",
                          !r->kernel->deterministic ? "not declared deterministic"
                          : r->ambiguous            ? "unsuffixed mul + add pairs fix no bits"
+                         : r->twin_unfit[0]        ? r->twin_unfit
                                                    : "no case ran on both devices");
         TRY(mistrust(r, r->worst.line, &j));
     }

@@ -33,6 +33,7 @@ struct kernel_report {
     const struct kernel *kernel;
     const char *device, *twin; /* as the run was asked for them; NULL: cpu, and none */
     char image_sha256[DIGEST_SIZE];
+    char twin_unfit[REASON_SIZE]; /* why the twin cannot run the kernel; "": it can */
     unsigned ambiguous; /* unsuffixed mul + add pairs: their bits are not fixed */
     enum verdict verdict;
     char reason[REASON_SIZE];

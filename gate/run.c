@@ -36,6 +36,7 @@ struct subject {
     char image_sha256[DIGEST_SIZE];
     char key[DIGEST_SIZE];
     unsigned ambiguous;
+    char unfit[REASON_SIZE], twin_unfit[REASON_SIZE]; /* why that device cannot run it; "" if it can */
     struct plain plain;
     struct outcome *outcomes; /* owned */
     bool *have;               /* owned */
@@ -74,6 +75,16 @@ status_t gate_device(struct device **out, const char *name, size_t elements) {
 /* MPFR judges one row in 64 again, and every case's worst row: docs/oracle.md. */
 static struct audit audit_of(uint64_t seed) {
     return (struct audit){.share = 1.0 / 64, .seed = seed, .worst = true};
+}
+
+status_t gate_load(struct loaded_kernel **out, char reason[static REASON_SIZE], struct device *dev,
+                   const struct kernel *kernel) {
+    status_t st = kernel_load(out, dev, kernel);
+    reason[0] = '\0';
+    if (st != ERR_TARGET)
+        return st;
+    snprintf(reason, REASON_SIZE, "%s", status_message());
+    return OK;
 }
 
 /* ---- one check ------------------------------------------------------------------------------- */
@@ -136,12 +147,24 @@ status_t gate_check(struct outcome *out, struct loaded_kernel *lk, struct loaded
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static status_t load(struct worker *w, size_t subject) {
-    const struct kernel *kernel = w->run->subjects[subject].kernel;
+    struct subject *s = &w->run->subjects[subject];
+    char reason[REASON_SIZE]; /* the same as the first thread's */
     status_t st = OK;
     if (!w->loaded[subject])
-        st = kernel_load(&w->loaded[subject], w->device, kernel);
-    if (st == OK && w->twin && !w->loaded_twin[subject])
-        st = kernel_load(&w->loaded_twin[subject], w->twin, kernel);
+        st = gate_load(&w->loaded[subject], reason, w->device, s->kernel);
+    if (st == OK && w->twin && !s->twin_unfit[0] && !w->loaded_twin[subject])
+        st = gate_load(&w->loaded_twin[subject], reason, w->twin, s->kernel);
+    return st;
+}
+
+/* The first thread's, before there are others. */
+static status_t first_load(struct worker *w, size_t subject) {
+    struct subject *s = &w->run->subjects[subject];
+    status_t st = gate_load(&w->loaded[subject], s->unfit, w->device, s->kernel);
+    if (st == OK && w->twin)
+        st = gate_load(&w->loaded_twin[subject], s->twin_unfit, w->twin, s->kernel);
+    if (st == OK && w->loaded[subject])
+        s->ambiguous = kernel_ambiguous(w->loaded[subject]);
     return st;
 }
 
@@ -161,9 +184,10 @@ static status_t deliver(struct run *run, struct subject *s, size_t item, const c
     return st;
 }
 
-/* Outcomes that need no run: already in the journal, or a shape that the kernel refuses. */
+/* Outcomes that need no run: already in the journal, no device for it, or a shape that the kernel
+ * refuses. */
 static status_t deliver_known(struct run *run, struct subject *s, size_t item, const char *name,
-                              struct case_dims dims) {
+                              enum check check, struct case_dims dims) {
     struct outcome o = {0};
     bool recorded = false;
     if (run->journal) {
@@ -173,7 +197,9 @@ static status_t deliver_known(struct run *run, struct subject *s, size_t item, c
     }
     if (recorded)
         return deliver(run, s, item, name, &o, true);
-    const char *refusal = kernel_refuses(s->kernel, dims);
+    const char *refusal = s->unfit[0]                                ? s->unfit
+                          : check == CHECK_TWIN && s->twin_unfit[0] ? s->twin_unfit
+                                                                    : kernel_refuses(s->kernel, dims);
     if (!refusal)
         return OK;
     o.judgement = judgement_of(VERDICT_SKIP, "%s", refusal);
@@ -229,7 +255,8 @@ static status_t run_job(struct worker *w, size_t job) {
         journal_name(name, &c, line);
     for (size_t i = 0; i < run->subject_count; i++)
         if (run->subjects[i].group == group)
-            TRY(deliver_known(run, &run->subjects[i], item, name, c.dims));
+            TRY(deliver_known(run, &run->subjects[i], item, name, g->plan.items[item].check,
+                              c.dims));
     TRY(run_subjects(w, group, item, name, &c));
 done:
     case_clear(&c);
@@ -331,8 +358,7 @@ static status_t run_init(struct run *run, struct worker *first, const struct ker
     TRY(open_devices(first));
     for (size_t i = 0; i < count; i++) {
         TRY(subject_init(run, &run->subjects[i], kernels[i], first));
-        TRY(load(first, i));
-        run->subjects[i].ambiguous = kernel_ambiguous(first->loaded[i]);
+        TRY(first_load(first, i));
     }
     for (size_t i = 0; i < run->group_count; i++) {
         run->groups[i].first_job = run->job_count;
@@ -368,6 +394,7 @@ static status_t report_subject(struct kernel_report *r, const struct run *run,
     r->twin = run->opt->twin;
     snprintf(r->image_sha256, sizeof r->image_sha256, "%s", s->image_sha256);
     r->plain = s->plain;
+    memcpy(r->twin_unfit, s->twin_unfit, sizeof r->twin_unfit);
     r->ambiguous = s->ambiguous;
     for (size_t i = 0; i < g->plan.count; i++) {
         if (!s->have[i]) {

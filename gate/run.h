@@ -19,8 +19,17 @@ struct gate_options {
 };
 
 /*
+ * kernel_load, but an image that is compiled for other devices is no failure: *out is then NULL, and
+ * reason says why.  The kernel is a SKIP on this device.
+ */
+MUST_CHECK status_t gate_load(struct loaded_kernel **out, char reason[static REASON_SIZE],
+                              struct device *dev, const struct kernel *kernel);
+
+/*
  * Run every kernel on every case of its suite.  The report does not depend on the number of threads.
- * All images are loaded before the first case runs, so a broken one ends the run at once.
+ * All images are loaded before the first case runs, so a broken one ends the run at once.  One that is
+ * compiled for other devices is SKIP in all cases, or, where only the twin cannot run it, in those
+ * that compare with the twin.
  * A failure later leaves in *out what was found until then, with complete = false; what did not run
  * is UNSURE with the reason.  out is to be cleared in every case.
  */

@@ -4,7 +4,7 @@
 
 /* From what counts least in a sum of verdicts to what counts most. */
 enum verdict {
-    VERDICT_SKIP, /* the kernel does not accept the shape */
+    VERDICT_SKIP, /* the kernel does not accept the shape, or its image is for other devices */
     VERDICT_PASS,
     VERDICT_MISTRUSTED, /* the check could not have failed, e.g. a budget wider than the result */
     VERDICT_UNSURE,     /* the oracle could not decide */

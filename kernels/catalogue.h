@@ -90,6 +90,7 @@ MUST_CHECK status_t kernel_text(char **out, size_t *size, const struct kernel *k
 /*
  * Load the kernel's image and check it: every entry exists, and each launch's arguments match the
  * image's parameters in number and size.  Messages name the manifest and the entry.
+ * ERR_TARGET for an image that other devices run (device_load).
  */
 MUST_CHECK status_t kernel_load(struct loaded_kernel **out, struct device *dev,
                                 const struct kernel *kernel);

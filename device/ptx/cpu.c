@@ -12,6 +12,7 @@
 #include "base/size.h"
 #include "device/ptx/exec.h"
 #include "device/ptx/tensor_form.h"
+#include "device/target.h"
 
 #define DEFAULT_INSN_BUDGET ((uint64_t)1 << 34)
 #define DEFAULT_MEMORY_BUDGET ((uint64_t)4 << 30)
@@ -49,16 +50,11 @@ struct module {
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-/* "sm_90a": code for this very architecture. */
-static bool is_specific(const char *target) {
-    return target[strlen(target) - 1] == 'a';
-}
-
 static status_t cpu_open(struct backend **out, struct device_info *info, const char *rest,
                          const struct device_options *opt) {
     status_t st = OK;
     const char *arch = *rest ? rest : DEVICE_DEFAULT_ARCH;
-    if (!tensor_arch_known(device_arch_number(arch)))
+    if (!tensor_arch_known(target_number(arch)))
         return FAIL(ERR_USAGE, "device 'cpu:%s': " TENSOR_ARCHS " was expected", rest);
     struct backend *b = calloc(1, sizeof *b);
     if (!b)
@@ -292,16 +288,15 @@ static void describe(struct dev_entry *e, struct dev_param *params, const struct
     }
 }
 
-/* PTX runs on its target and on newer ones, sm_90a's on sm_90 only. */
 static status_t check_target(const char *target, const struct backend *b, const char *label) {
-    unsigned number = device_arch_number(target), device = device_arch_number(b->arch);
-    if (number && (is_specific(target) ? number == device : number <= device))
+    unsigned number = target_number(target);
+    if (target_runs_on(target, b->arch))
         return OK;
     if (tensor_arch_known(number))
-        return FAIL(ERR_UNSUPPORTED, "%s: compiled for %s, the device is %s: run it with -d cpu:%s",
+        return FAIL(ERR_TARGET, "%s: compiled for %s, the device is %s: run it with -d cpu:%s",
                     label, target, b->arch, target);
-    return FAIL(ERR_UNSUPPORTED, "%s: compiled for %s; the emulator is " TENSOR_ARCHS, label,
-                target);
+    return FAIL(number ? ERR_TARGET : ERR_UNSUPPORTED,
+                "%s: compiled for %s; the emulator is " TENSOR_ARCHS, label, target);
 }
 
 static status_t cpu_load(struct module **out, struct backend *b, const char *label,
@@ -324,7 +319,7 @@ static status_t cpu_load(struct module **out, struct backend *b, const char *lab
     TRY(place_variables(&m->globals, m, SPACE_GLOBAL, m->ptx->global_bytes));
     TRY(place_variables(&m->constants, m, SPACE_CONST, m->ptx->const_bytes));
     struct lower_env env = {.isa = b->isa,
-                            .arch = device_arch_number(b->arch),
+                            .arch = target_number(b->arch),
                             .global_base = m->globals,
                             .const_base = m->constants,
                             .count_events = b->options.shadow};

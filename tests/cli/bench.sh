@@ -53,6 +53,11 @@ EOF
 run 1 bench --manifest long.yaml --shape 3x33
 has out '^longer_than_its_rows +3x33 +FAIL: .* past the end of a buffer'
 
+# A kernel for a newer device has no figures there, and the others do.
+run 0 bench -d cpu:sm_80 -k max_cluster_f32 -k max_first_add_f32 --shape 4x64
+has out '^max_cluster_f32 +4x64 +SKIP: .*compiled for sm_90, the device is sm_80'
+has out '^max_first_add_f32 +4x64 +1040 +[0-9]+ '
+
 refused 2 "--shape '4'" bench --shape 4
 refused 2 "--shape 'rows=4,heads=2'" bench -k 'softmax_*' --shape rows=4,heads=2
 refused 2 "matches none" bench -k 'no_such_*'
@@ -76,6 +81,11 @@ run 0 bench -d cuda:0 -k softmax_online_f32 --shape 1024x1024 --json
 has out '"seconds": 0\.001024'
 has out '"of_copy": 0\.0081'
 has out '"samples": 51'
+export ASSAY_FAKE_CUDA=dry:launch,older:device
+run 0 bench -d cuda:0 -k max_cluster_f32 -k max_first_add_f32 --shape 100x64
+has out '^max_cluster_f32 +100x64 +SKIP: .*compiled for sm_90, the device is sm_80$'
+has out '^max_first_add_f32 +100x64 +26000 +[0-9]'
+export ASSAY_FAKE_CUDA=dry:launch
 # three launches in one sample: (1 + 1 + 4) * 100 blocks
 run 0 bench -d cuda:0 -k softmax_three_kernels_f32 --shape 100x1024
 has out '^softmax_three_kernels_f32 +100x1024 +819200 +600\.0 '

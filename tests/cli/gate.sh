@@ -81,6 +81,36 @@ eval "run 1 $rerun"
 has out '^reason    plain budget: '
 unset ASSAY_KERNELS
 
+# An image for a newer device than the one at hand is no error: SKIP, and the others are gated.
+rm -rf older
+run 1 gate -d cpu:sm_80 -k max_cluster_f32 -k max_first_add_f32 -o older
+has out '^SKIP +max_cluster_f32 .*compiled for sm_90, the device is sm_80: run it with -d cpu:sm_90'
+has out '^PASS +max_first_add_f32 '
+has out ' 1 pass, 0 fail, 0 unsure, 0 mistrusted, 1 skip$'
+has older/results.json '"verdict": "SKIP"'
+has older/results.json '"verdict": "PASS"'
+run 1 check -d cpu:sm_80 max_cluster_f32 --fill normal --shape 2x64
+has out '^verdict   SKIP$'
+has out '^reason    .*compiled for sm_90, the device is sm_80'
+# The twin's alone: what does not need it is judged, and nothing that does is believed.
+run 1 gate --twin=cpu:sm_80 -k max_cluster_f32 -k max_first_add_f32
+has out '^MISTRUSTED max_cluster_f32: twin: no output was compared: .*compiled for sm_90, the device is sm_80'
+has out '^PASS +max_first_add_f32 '
+run 1 check --twin=cpu:sm_80 max_cluster_f32 --fill normal --shape 2x64
+has out '^verdict   SKIP$'
+# Other images that a device refuses are errors, as ever.
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.entry k() { no.such.insn; }\n' >older/k.ptx
+cat >older/k.yaml <<'END'
+kernels:
+  - name: no_instruction
+    op: max
+    image: k.ptx
+    types: {x: f32, y: f32}
+    launches: [{entry: k, grid: [1], block: [1], args: []}]
+    numerics: {}
+END
+refused 2 'unknown instruction' gate -d cpu:sm_80 --manifest older/k.yaml
+
 # A manifest's kernels take the place of the built-in ones.
 for image in "$source"/tests/kernels/external/*.yaml; do
     [ -e "$image" ] || { fail "no manifest in $source/tests/kernels/external"; continue; }

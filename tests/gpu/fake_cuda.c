@@ -11,7 +11,7 @@
  *     deaf:load        loading an image never returns
  *     swap:OLD>NEW     every OLD in a PTX text is NEW: another arithmetic
  *     dry:launch       nothing is computed
- *     old:device       it says that it is sm_80
+ *     older:device     it is an sm_80
  *
  * Its time is known: a launch of bench's copy16_* takes what 16 bytes in and 16 out per vector take at
  * 1 TB/s, every other launch 1 us per block.
@@ -116,15 +116,16 @@ EXPORT int cuDeviceGetName(char *name, int size, int device) {
 
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;
-    int major = planted("old", "device", 0) ? 8 : 9;
-    *value = attribute == 75 ? major : attribute == 38 ? 1 << 20 : 0; /* 1 MiB of L2 */
+    const int major = planted("older", "device", 0) ? 8 : 9;
+    *value = attribute == 75 ? major : attribute == 38 ? 1 << 20 : 0; /* sm_90, 1 MiB of L2 */
     return SUCCESS;
 }
 
 EXPORT int cuDevicePrimaryCtxRetain(void **out, int device) {
     (void)device;
     static const struct device_options options = {.shadow = false};
-    if (!backend && backend_cpu.open(&backend, &info, "sm_90", &options) != OK)
+    const char *arch = planted("older", "device", 0) ? "sm_80" : "sm_90";
+    if (!backend && backend_cpu.open(&backend, &info, arch, &options) != OK)
         return OUT_OF_MEMORY;
     *out = &context;
     return SUCCESS;

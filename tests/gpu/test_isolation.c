@@ -218,7 +218,7 @@ static void tensor_maps(void **state) {
     assert_int_equal(dev_tensor_map_encode(got, dev, &map), ERR_USAGE);
     close_all();
     map.rank = 5;
-    open_with("old:device", 0);
+    open_with("older:device", 0);
     assert_int_equal(dev_tensor_map_encode(got, dev, &map), ERR_UNSUPPORTED);
     CHECK_CONTAINS(status_message(), "the device is sm_80");
     close_all();

@@ -369,7 +369,7 @@ static void test_refused(void) {
     refused("cpu:sm_80", "sm_80", f64, ERR_UNSUPPORTED, "it needs sm_90");
     refused("cpu:sm_86", "sm_86", fp8, ERR_UNSUPPORTED, "it needs sm_89");
     refused("cpu:sm_90", "sm_90", group, ERR_UNSUPPORTED, "for the target sm_90a on sm_90 only");
-    refused("cpu:sm_100", "sm_90a", group, ERR_UNSUPPORTED, "compiled for sm_90a");
+    refused("cpu:sm_100", "sm_90a", group, ERR_TARGET, "compiled for sm_90a");
     refused("cpu", "sm_90",
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%r0, %r1, %r2, %r3}, {%r4, %r5, "
             "%r6, %r7}, {%r8, %r9}, {%r0, %r1, %r2, %r3};",

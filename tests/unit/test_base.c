@@ -21,7 +21,7 @@ static void exit_codes(void **state) {
         int code;
     } want[] = {
         {OK, 0},         {ERR_USAGE, 2},  {ERR_IO, 2},        {ERR_SYNTAX, 2}, {ERR_UNSUPPORTED, 2},
-        {ERR_NOMEM, 3},  {ERR_DEVICE, 3}, {ERR_UNDECIDED, 3},
+        {ERR_NOMEM, 3},  {ERR_DEVICE, 3}, {ERR_UNDECIDED, 3}, {ERR_TARGET, 2},
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         assert_int_equal(status_exit_code(want[i].status), want[i].code);
