@@ -144,10 +144,10 @@ status_t cli_shape_given(struct case_dims *out, const struct op *op, const char 
         if (at[length] != '=' || !has_dim(op, dim) || !read_digits(&value, at + length + 1, &end) ||
             (*end && *end != ',')) {
             char shape[SHAPE_SIZE];
-            struct case_dims ones = {0};
+            struct case_dims example = {0}; /* a shape worth a check; all 1 would pass anything */
             for (size_t i = 0; op->dims[i] != DIM_NONE; i++)
-                dim_set(&ones, op->dims[i], 1);
-            dims_shape(shape, sizeof shape, op->dims, &ones);
+                dim_set(&example, op->dims[i], op->dims[i] == DIM_HEAD_DIM ? 64 : 4);
+            dims_shape(shape, sizeof shape, op->dims, &example);
             return FAIL(ERR_USAGE, "--shape '%s': expected dimensions of op %s, such as %s", text,
                         op->name, shape);
         }

@@ -60,6 +60,7 @@ refused 2 'goes with' check softmax_online_f32 -i x=square.npy --shape 3x3
 run 0 check attention_fa2_hd64_f32 --fill normal --shape heads=4,keys=5,head_dim=64
 has out 'batch=1,heads=4,kv_heads=4,queries=1,keys=5,head_dim=64'
 refused 2 'expected dimensions of op attention' $attention --fill normal --shape 4x5
+refused 2 'such as parts=4,rows=4,head_dim=64' check attention_combine_f32 --fill normal --shape 4x3
 refused 2 'expected dimensions of op rope' check rope_naive_f32 --fill normal --shape rows=4,cols=5
 refused 2 "no such fill for op rope" check rope_naive_f32 --fill rising_tiles --shape head_dim=4
 run 1 check attention_fa2_hd64_f32 --fill normal --shape heads=3,kv_heads=2,head_dim=64
