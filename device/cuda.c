@@ -31,6 +31,7 @@ typedef struct cu_opaque *cu_handle; /* CUcontext, CUmodule, CUfunction, CUevent
 
 enum {
     CU_SUCCESS = 0,
+    CU_ERROR_INVALID_VALUE = 1,
     CU_ERROR_OUT_OF_MEMORY = 2,
     CU_ERROR_NO_BINARY = 209, /* CUDA_ERROR_NO_BINARY_FOR_GPU: a cubin of another target */
     CU_ERROR_NOT_READY = 600,
@@ -435,8 +436,13 @@ static status_t cuda_tensor_map(uint8_t out[DEV_TENSOR_MAP_BYTES], struct backen
     int swizzle = map->swizzle == 128 ? 3 : map->swizzle == 64 ? 2 : map->swizzle == 32;
     _Alignas(64) uint8_t bytes[DEV_TENSOR_MAP_BYTES];
     TRY(enter(b));
-    CU(tensor_map, bytes, types[map->type], map->rank, (void *)(uintptr_t)map->address, map->dims,
-       map->strides, map->box, map->element_strides, 0, swizzle, 0, 0);
+    cu_result r = cu.tensor_map(bytes, types[map->type], map->rank,
+                                (void *)(uintptr_t)map->address, map->dims, map->strides, map->box,
+                                map->element_strides, 0, swizzle, 0, 0);
+    if (r == CU_ERROR_INVALID_VALUE)
+        TRY(FAIL(ERR_USAGE, "tensor map: the driver refuses it"));
+    if (r != CU_SUCCESS)
+        TRY(failed(b, "tensor_map", r));
     memcpy(out, bytes, sizeof bytes);
 done:
     return st;

@@ -153,6 +153,7 @@ enum dev_fault_kind {
     FAULT_TRAP,           /* the kernel executed trap */
     FAULT_GUARD,          /* a buffer's guard bytes changed (found after the launch) */
     FAULT_INPUT,          /* the kernel changed one of its inputs (found after the last launch) */
+    FAULT_TENSOR_MAP,     /* a map that cannot be made (found before the first launch) */
     FAULT_DEVICE,         /* anything else that the device reported; a hang, a crashed driver (cuda) */
 };
 

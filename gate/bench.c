@@ -336,7 +336,14 @@ static status_t time_row(struct bench *b, struct bench_row *row, const struct lo
         TRY(FAIL(ERR_NOMEM, "no memory to time %s", row->kernel->name));
     TRY(kernel_buffers(buffers, row->kernel, row->dims));
     TRY(fill_inputs(b, row, buffers, sets));
-    TRY(bind_sets(bound, launches, b, row, lk, buffers, sets));
+    st = bind_sets(bound, launches, b, row, lk, buffers, sets);
+    row->failed = st == ERR_USAGE; /* no tensor map at this shape: others may have figures */
+    if (row->failed) {
+        snprintf(row->reason, sizeof row->reason, "%s", status_message());
+        st = OK;
+        goto done;
+    }
+    TRY(st);
     TRY(try_once(b, &bound[0]));
     struct dev_launch sweep = copy_launch(&args, b, bench_copy_variants); /* through the cache */
     TRY(device_time(swept, b->dev, &sweep, 1, 1));

@@ -90,8 +90,14 @@ static status_t bind_maps(uint8_t (*maps)[DEV_TENSOR_MAP_BYTES], const struct lo
         struct dev_tensor_map map;
         TRY(tensor_map_evaluate(&map, &d->tensor_maps[i], dims, d->file, d->index, i));
         map.address = addresses[d->tensor_maps[i].buffer];
-        TRY(manifest_at(dev_tensor_map_encode(maps[i], lk->dev, &map), d->file, d->index,
-                        "tensor_maps[%zu]", i));
+        st = dev_tensor_map_encode(maps[i], lk->dev, &map);
+        if (st == ERR_USAGE) { /* the kernel's own fault at this shape: kernel_run */
+            char at[SHAPE_SIZE];
+            dims_text(at, sizeof at, lk->kernel->op->dims, &dims);
+            TRY(FAIL(ERR_USAGE, "%.64s: tensor_maps[%zu] at %s: %s", lk->kernel->name, i, at,
+                     status_message()));
+        }
+        TRY(manifest_at(st, d->file, d->index, "tensor_maps[%zu]", i));
     }
 done:
     return st;

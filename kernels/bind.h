@@ -38,8 +38,8 @@ struct bound_kernel {
  * addresses: one per number, what stands in a gap is not looked at.  What is bound refers to lk's
  * image, which must outlive it.
  * ERR_SYNTAX with path and line for an expression that has no value at this shape, ERR_UNSUPPORTED for
- * a number that does not fit its parameter, ERR_USAGE for a tensor map outside the bounds of device.h,
- * ERR_NOMEM; the caller clears *out in every case.
+ * a number that does not fit its parameter, ERR_USAGE, with the kernel, the map and the shape, for a tensor map
+ * outside the bounds of device.h and nothing else, ERR_NOMEM; the caller clears *out in every case.
  */
 MUST_CHECK status_t kernel_bind(struct bound_kernel *out, const struct loaded_kernel *lk,
                                 struct case_dims dims, const uint64_t *addresses);

@@ -146,7 +146,7 @@ MUST_CHECK status_t kernel_outputs(struct tensor_block *out, const struct kernel
  * Scratch buffers are allocated and poisoned anew.  runs[] gets one dev_run per launch (at most
  * max_runs are kept); the sequence stops at the first launch that does not complete.  After a
  * completed sequence the guards of all buffers are checked; a changed guard is added to the last
- * run as FAULT_GUARD.
+ * run as FAULT_GUARD.  Where a tensor map cannot be made, nothing is launched: one run, FAULT_TENSOR_MAP.
  */
 struct kernel_io {
     struct case_dims dims;

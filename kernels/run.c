@@ -66,6 +66,22 @@ done:
     return st;
 }
 
+/* A map that cannot be made at a shape that the kernel accepts is its fault, like a launch's. */
+static status_t bind(struct bound_kernel *out, struct kernel_result *result,
+                     const struct loaded_kernel *lk, struct case_dims dims,
+                     const uint64_t *addresses) {
+    status_t st = kernel_bind(out, lk, dims, addresses);
+    if (st != ERR_USAGE)
+        return st;
+    struct dev_run *run = &result->runs[0];
+    *run = (struct dev_run){.fault_count = 1, .fault_total = 1};
+    run->faults[0].kind = FAULT_TENSOR_MAP;
+    snprintf(run->faults[0].kernel, sizeof run->faults[0].kernel, "%s", lk->kernel->name);
+    snprintf(run->faults[0].text, sizeof run->faults[0].text, "%s", status_message());
+    result->run_count = 1;
+    return OK;
+}
+
 /* An input is the caller's: a kernel that changes it breaks whoever reads it next. */
 static status_t check_input(struct dev_run *last, const struct kernel *k,
                             const struct buffers *buffers, const struct tensor *input, size_t i) {
@@ -135,7 +151,8 @@ status_t kernel_run(struct kernel_result *result, struct loaded_kernel *lk,
         if (outputs.tensors[i].type)
             memset(outputs.tensors[i].data, output_fill(io), tensor_bytes(&outputs.tensors[i]));
     TRY(buffers_new(&buffers, lk, io, &inputs, &outputs));
-    TRY(kernel_bind(&bound, lk, io->dims, buffers.addresses));
+    TRY(bind(&bound, result, lk, io->dims, buffers.addresses));
+    completed = result->run_count == 0;
     for (size_t i = 0; completed && i < bound.launch_count; i++) {
         struct dev_run *run = &result->runs[i];
         bound.launches[i].schedule_seed = io->schedule_seed;

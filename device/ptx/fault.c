@@ -17,6 +17,7 @@ const char *dev_fault_name(enum dev_fault_kind kind) {
     case FAULT_TRAP: return "trap";
     case FAULT_GUARD: return "guard";
     case FAULT_INPUT: return "input changed";
+    case FAULT_TENSOR_MAP: return "tensor map";
     case FAULT_DEVICE: return "device";
     }
     return "unknown";

@@ -86,6 +86,12 @@ run 0 bench -d cuda:0 -k max_cluster_f32 -k max_first_add_f32 --shape 100x64
 has out '^max_cluster_f32 +100x64 +SKIP: .*compiled for sm_90, the device is sm_80$'
 has out '^max_first_add_f32 +100x64 +26000 +[0-9]'
 export ASSAY_FAKE_CUDA=dry:launch
+# a tensor map that cannot be made at one shape
+sed '/^ *accepts: /d' "$source/tests/kernels/external/manifest.yaml" >maps.yaml
+cp "$source"/tests/kernels/external/*.ptx .
+run 1 bench -d cuda:0 --manifest maps.yaml -k max_tma_f32 --shape 3x65 --shape 3x64
+has out '^max_tma_f32 +3x65 +FAIL: max_tma_f32: tensor_maps.0. at rows = 3, cols = 65: tensor map: '
+has out '^max_tma_f32 +3x64 +780 +[0-9]'
 # three launches in one sample: (1 + 1 + 4) * 100 blocks
 run 0 bench -d cuda:0 -k softmax_three_kernels_f32 --shape 100x1024
 has out '^softmax_three_kernels_f32 +100x1024 +819200 +600\.0 '

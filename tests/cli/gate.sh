@@ -111,6 +111,23 @@ kernels:
 END
 refused 2 'unknown instruction' gate -d cpu:sm_80 --manifest older/k.yaml
 
+# A tensor map that cannot be made at a shape is that case's fault; other cases and kernels go on.
+rm -rf maps
+mkdir maps
+cp "$source"/tests/kernels/external/nvcc_tma_max.ptx "$source"/tests/kernels/external/nvcc_lse.ptx maps/
+awk '/^kernels:/ { print } /^  - name: / { on = $3 == "max_tma_f32" || $3 == "lse_nvcc_f32" }
+     on && !/ accepts: /' "$source/tests/kernels/external/manifest.yaml" >maps/manifest.yaml
+run 1 gate --manifest maps/manifest.yaml
+has out '^PASS +lse_nvcc_f32 '
+has out '^FAIL max_tma_f32: max_tma_f32: tensor_maps\[0\] at rows = [0-9]+, cols = [0-9]+: tensor map: a stride is no multiple of 16'
+has out '^2 kernels .*: 1 pass, 1 fail, '
+run 0 check max_tma_f32 --fill normal --shape 3x64 --manifest maps/manifest.yaml
+run 1 check max_tma_f32 --fill normal --shape 3x65 --manifest maps/manifest.yaml
+has out '^reason    max_tma_f32: tensor_maps\[0\] at rows = 3, cols = 65: tensor map: '
+run 1 bench --manifest maps/manifest.yaml --shape 3x65 --shape 3x64 -k max_tma_f32
+has out '^max_tma_f32 +3x65 +FAIL: max_tma_f32: tensor_maps'
+has out '^max_tma_f32 +3x64 +[0-9]+ '
+
 # A manifest's kernels take the place of the built-in ones.
 for image in "$source"/tests/kernels/external/*.yaml; do
     [ -e "$image" ] || { fail "no manifest in $source/tests/kernels/external"; continue; }
