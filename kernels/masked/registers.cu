@@ -1,5 +1,5 @@
 /*
- * The masked forms at the speed of memory: the row in registers of a block as in
+ * The masked forms with one read and one write: the row in registers of a block as in
  * kernels/softmax/registers.cu, and what hides entries applied on the way there, so that x and the mask are read
  * once and y is written once.
  *

@@ -1,6 +1,6 @@
 /*
  * Rung 12.  For rows too long for one block: `chunks` blocks hold a row in their shared memory (which
- * has room for three of them, registers for two), exchange the chunks' (max, sum) through global
+ * has room for three of them), exchange the chunks' (max, sum) through global
  * memory (states.cuh) and wait for each other in the middle, so that even a row of a million entries
  * is read once and written once.
  *

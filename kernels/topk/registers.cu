@@ -1,6 +1,6 @@
 /*
- * Softmax and its k <= 16 largest at the speed of memory: the row is read once, packed in the registers
- * of a block, and gives its maximum, its sum and its largest entries from there.
+ * Softmax and its k <= 16 largest with one read of the row: it stays packed in the registers of a block and
+ * gives its maximum, its sum and its largest entries from there.
  *
  * Each warp finds its own k largest.  The k-th largest of its 32 lanes' maxima is no larger than its k-th
  * largest entry, so only entries from there on can be chosen: in random rows hardly more than k.  They

@@ -1,5 +1,6 @@
 #!/bin/sh
-# registers.sh PTXAS ASSAY KERNELS: what ptxas makes of the recommended kernels.
+# registers.sh PTXAS ASSAY KERNELS: what ptxas makes of the recommended kernels, and of others that hold
+# much in registers.
 # Prints registers and spills of every entry that one of them launches, for sm_90; none may spill.
 # Exit 77 (skipped) without ptxas.
 ptxas=$1 assay=$2 kernels=$3
@@ -7,7 +8,8 @@ ptxas=$1 assay=$2 kernels=$3
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
-ASSAY_KERNELS=$kernels "$assay" list | awk '/\(recommended: / { print $1 }' >"$work/recommended"
+ASSAY_KERNELS=$kernels "$assay" list | awk '/\(recommended: / { print $1 }
+    $1 ~ /_(cluster|pipelined|poly|lanes|registers)_/ { print $1 }' | sort -u >"$work/recommended"
 [ "$(wc -l <"$work/recommended")" -ge 3 ] || { echo "hardly any kernel is recommended"; exit 1; }
 
 # The entries of the recommended kernels, and the images they are in: from the built manifests.
