@@ -31,9 +31,9 @@ __device__ void layernorm(const T *__restrict__ x, const T *__restrict__ w,
     const float variance = team_sum(row.sum([mean](float v) { return (v - mean) * (v - mean); }),
                                     part + WARP) / n;
     const float scale = rsqrtf(variance + eps);
-    row.write(y + start, x + start, there ? cols : 0, w, b, [mean, scale](float v, float wj, float bj) {
-        return fmaf((v - mean) * scale, wj, bj);
-    });
+    row.write<true>(
+        y + start, x + start, there ? cols : 0, w, b,
+        [mean, scale](float v, float wj, float bj) { return fmaf((v - mean) * scale, wj, bj); });
 }
 
 template <class T, bool CAST>
@@ -47,9 +47,10 @@ __device__ void rmsnorm(const T *__restrict__ x, const T *__restrict__ w, T *__r
 
     const float square = team_sum(row.sum([](float v) { return v * v; }), part) / (float)cols;
     const float scale = rsqrtf(square + eps);
-    row.write(y + start, x + start, there ? cols : 0, w, (const T *)nullptr, [scale](float v, float wj, float) {
-        return (CAST ? rounded<T>(v * scale) : v * scale) * wj;
-    });
+    row.write<false>(y + start, x + start, there ? cols : 0, w, (const T *)nullptr,
+                     [scale](float v, float wj, float) {
+                         return (CAST ? rounded<T>(v * scale) : v * scale) * wj;
+                     });
 }
 
 #define LAYERNORM(dtype, T, ...)                                                              \

@@ -114,17 +114,17 @@ template <class T, int VECTORS> struct HeldRow {
     }
 
     /*
-     * y_j = result(x_j, w_j, b_j); no b: 0.  `row` is where x stands: a row that begins, or whose
-     * results or weights begin, off a 16-byte boundary is read again entry by entry.  That costs
-     * time there and registers nowhere.
+     * y_j = result(x_j, w_j, b_j); without BIAS, b_j = 0 and b is not read.  `row` is where x stands:
+     * a row that begins, or whose results or weights begin, off a 16-byte boundary is read again
+     * entry by entry.  That costs time there and registers nowhere.
      */
-    template <class F>
+    template <bool BIAS, class F>
     __device__ void write(T *out, const T *row, unsigned n, const T *w, const T *b,
                           const F &result) const {
         if (((size_t)row | (size_t)out | (size_t)w | (size_t)b) % 16 != 0) {
 #pragma unroll 1
             for (unsigned j = threadIdx.x; j < n; j += blockDim.x)
-                put(&out[j], result(get(row[j]), get(w[j]), b ? get(b[j]) : 0.0f));
+                put(&out[j], result(get(row[j]), get(w[j]), BIAS ? get(b[j]) : 0.0f));
             return;
         }
 #pragma unroll
@@ -134,16 +134,16 @@ template <class T, int VECTORS> struct HeldRow {
             float v[VEC<T>], wj[VEC<T>], bj[VEC<T>];
             unpack<T>(v, raw[k]);
             unpack<T>(wj, ((const uint4 *)w)[place(k)]);
-            if (b)
+            if (BIAS)
                 unpack<T>(bj, ((const uint4 *)b)[place(k)]);
 #pragma unroll
             for (int i = 0; i < VEC<T>; i++)
-                v[i] = result(v[i], wj[i], b ? bj[i] : 0.0f);
+                v[i] = result(v[i], wj[i], BIAS ? bj[i] : 0.0f);
             __stcs((uint4 *)out + place(k), pack<T>(v));
         }
         if (has_ragged()) { /* behind the last vector: the row begins on a boundary */
             const unsigned j = cut.ragged(threadIdx.x);
-            put(&out[j], result(ragged, get(w[j]), b ? get(b[j]) : 0.0f));
+            put(&out[j], result(ragged, get(w[j]), BIAS ? get(b[j]) : 0.0f));
         }
     }
 };
