@@ -56,15 +56,21 @@ static bool is_logits(const char *path) {
     return strncmp(name ? name + 1 : path, "logits_", 7) == 0;
 }
 
+/* The files of dir that match; none is no error.  globfree(out) by the caller. */
+static status_t list_files(glob_t *out, const char *dir, const char *match) {
+    char pattern[4096];
+    snprintf(pattern, sizeof pattern, "%s/%s", dir, match);
+    int rc = glob(pattern, 0, NULL, out);
+    if (rc != 0 && rc != GLOB_NOMATCH)
+        return FAIL(ERR_IO, "cannot list %s", pattern);
+    return OK;
+}
+
 static status_t add_matrices(struct plan *p, const struct op *op, const struct dtype *dt,
                              enum suite suite, const char *dir) {
-    char pattern[4096];
     glob_t found = {0};
     status_t st = OK;
-    snprintf(pattern, sizeof pattern, "%s/*.npy", dir);
-    int rc = glob(pattern, 0, NULL, &found);
-    if (rc != 0 && rc != GLOB_NOMATCH)
-        TRY(FAIL(ERR_IO, "cannot list %s", pattern));
+    TRY(list_files(&found, dir, "*.npy"));
     for (size_t i = 0; i < found.gl_pathc; i++) {
         if (op_is_matrix(op) && op->result == OP_PER_ELEMENT && !is_logits(found.gl_pathv[i]))
             continue;
@@ -169,15 +175,11 @@ done:
 /* full: all groups of heads, all tokens; quick: the first tokens of the largest group. */
 static status_t add_attention(struct plan *p, const struct kernel *kernel, enum suite suite,
                               const char *dir) {
-    char pattern[4096];
     struct head *heads = NULL;
     size_t count = 0, best = 0, most = 0;
     glob_t found = {0};
     status_t st = OK;
-    snprintf(pattern, sizeof pattern, "%s/q_*.npy", dir);
-    int rc = glob(pattern, 0, NULL, &found);
-    if (rc != 0 && rc != GLOB_NOMATCH)
-        TRY(FAIL(ERR_IO, "cannot list %s", pattern));
+    TRY(list_files(&found, dir, "q_*.npy"));
     heads = calloc(found.gl_pathc + 1, sizeof *heads);
     if (!heads)
         TRY(FAIL(ERR_NOMEM, "no memory for a list of files"));
