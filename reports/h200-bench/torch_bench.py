@@ -2,9 +2,10 @@
 """PyTorch's own kernels at the shapes of an `assay bench --json`, by the same method.
 
     assay bench -d cuda:0 --json > bench.json
-    python3 torch_bench.py bench.json > torch.json
+    python3 torch_bench.py bench.json [flash|cudnn|efficient] > torch.json
     assay bench -d cuda:0 --beside torch.json
 
+The second argument forces one of the backends of scaled_dot_product_attention; without it PyTorch picks.
 Device events around each of 51 calls (fewer beyond 0.3 s), all queued before the first one is
 waited for, after 3 calls to warm up; median; random normal inputs; buffers taken in turn so that
 what is touched is at least four times the L2 cache.
@@ -15,9 +16,12 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 WARM_UP, SAMPLES, LEAST, LIMIT = 3, 51, 5, 0.3
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
+            "efficient": SDPBackend.EFFICIENT_ATTENTION}
 
 
 def rope(x, cos, sin):
@@ -27,14 +31,22 @@ def rope(x, cos, sin):
     return x * cos + turned * sin
 
 
-def attention_of(variant, shape, dtype):
-    """PyTorch's choice of its fused attentions; lse is not asked for."""
+def attention_of(variant, shape, dtype, backend):
+    """The fused attention that PyTorch picks, or the backend named; lse is not asked for."""
     batch, heads, kv_heads, _, keys, dim = shape
     if variant == "other":
         return None
     k, v = (torch.randn(batch, kv_heads, keys, dim, device="cuda").to(dtype) for _ in range(2))
-    return lambda q: F.scaled_dot_product_attention(
-        q, k, v, is_causal=variant == "causal", enable_gqa=heads != kv_heads)
+
+    def call(q):
+        return F.scaled_dot_product_attention(
+            q, k, v, is_causal=variant == "causal", enable_gqa=heads != kv_heads)
+
+    def forced(q):
+        with sdpa_kernel(BACKENDS[backend]):
+            return call(q)
+
+    return forced if backend else call
 
 
 def op_of(name, shape, dtype):
@@ -78,9 +90,9 @@ def timed(call, inputs):
     return run(count, WARM_UP)[count // 2]
 
 
-def measure(name, variant, dtype, shape, useful):
+def measure(name, variant, dtype, shape, useful, backend):
     if name == "attention":
-        call = attention_of(variant, shape, dtype)
+        call = attention_of(variant, shape, dtype, backend)
         shape = shape[:2] + (shape[3], shape[5])  # of q
     else:
         call = op_of(name, shape, dtype) if variant == "" else None
@@ -90,7 +102,13 @@ def measure(name, variant, dtype, shape, useful):
     sets = min(WARM_UP + SAMPLES, 4 * cache // useful + 1)
     inputs = [torch.randn(*shape, device="cuda").to(dtype) for _ in range(sets)]
     with torch.no_grad():
-        return timed(call, inputs)
+        try:
+            return timed(call, inputs)
+        except RuntimeError as error:  # the backend does not take this dtype or shape
+            if not backend:
+                raise
+            print(f"{name} {variant} {dtype} {shape}: {error}", file=sys.stderr)
+            return None
 
 
 def extents(shape):
@@ -112,7 +130,7 @@ def matmul_rate():
     return 2 * n**3 / timed(lambda x: x @ b, [a])
 
 
-def main(path):
+def main(path, backend=None):
     with open(path) as f:
         kernels = json.load(f)["kernels"]
     wanted = {}
@@ -123,17 +141,18 @@ def main(path):
                 wanted[key] = row["bytes"]
     before, rows = copy_rate(), []
     for (name, variant, dtype, shape), useful in sorted(wanted.items()):
-        seconds = measure(name, variant, DTYPES[dtype.split("->")[0]], extents(shape), useful)
+        seconds = measure(name, variant, DTYPES[dtype.split("->")[0]], extents(shape), useful,
+                          backend)
         if seconds is not None:
             rows.append({"op": name, "variant": variant, "dtype": dtype, "shape": shape, "seconds": seconds,
                          "rate": useful / seconds})
     copy = max(before, copy_rate())
-    json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(),
+    json.dump({"torch": torch.__version__, "device": torch.cuda.get_device_name(), "sdpa": backend,
                "copy_rate": copy, "bf16_matmul_rate": matmul_rate(), "rows": rows}, sys.stdout, indent=1)
     print()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or not set(sys.argv[2:]) <= set(BACKENDS):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(*sys.argv[1:])
