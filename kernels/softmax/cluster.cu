@@ -10,7 +10,6 @@
  * one barrier.
  */
 #include "kernels/cluster.cuh"
-#include "kernels/softmax/online.cuh"
 #include "kernels/softmax/shared_row.cuh"
 
 #define MAX_BLOCKS 8 /* the largest cluster that every GPU with clusters has */
@@ -18,11 +17,10 @@
 #define DEPTH 2      /* vectors of a piece, per thread */
 #define PIECES 14    /* 512 threads x 14 pieces x 2 vectors = 224 KiB */
 
-/* The state s with the entries of one piece: the sum is rescaled once for all of them. */
+/* The state s with the entries of one piece. */
 template <class Exp, class T>
 __device__ Online push_piece(Online s, const SharedRow<T> &row, unsigned first) {
     float v[DEPTH][VEC<T>];
-    float m = s.m;
 #pragma unroll
     for (int k = 0; k < DEPTH; k++) {
         const unsigned i = first + k * blockDim.x;
@@ -33,39 +31,8 @@ __device__ Online push_piece(Online s, const SharedRow<T> &row, unsigned first) 
             for (int j = 0; j < VEC<T>; j++)
                 v[k][j] = NEG_INF;
         }
-#pragma unroll
-        for (int j = 0; j < VEC<T>; j++)
-            m = fmaxf(m, v[k][j]);
     }
-    const Exp exp(finite_or_zero(m));
-    float sums[VEC<T>];
-#pragma unroll
-    for (int j = 0; j < VEC<T>; j++) {
-        sums[j] = exp(v[0][j]);
-#pragma unroll
-        for (int k = 1; k < DEPTH; k++)
-            sums[j] += exp(v[k][j]);
-    }
-    return Online{m, fmaf(s.l, exp(s.m), join_sums<VEC<T>>(sums))};
-}
-
-/* A warp's states, one from each lane, joined. */
-template <class Exp> __device__ Online join_lanes(Online s) {
-    const float m = warp_butterfly<RowMax>(s.m);
-    return Online{m, warp_butterfly<RowSum>(s.l * Exp(finite_or_zero(m))(s.m))};
-}
-
-/* All states of the row, by every warp for itself. */
-template <class Exp> __device__ Online join_states(const float2 *states, unsigned count) {
-    const unsigned lane = threadIdx.x % WARP;
-    float m = NEG_INF, l = 0.0f;
-    for (unsigned i = lane; i < count; i += WARP)
-        m = fmaxf(m, states[i].x);
-    m = warp_butterfly<RowMax>(m);
-    const Exp exp(finite_or_zero(m));
-    for (unsigned i = lane; i < count; i += WARP)
-        l = fmaf(states[i].y, exp(states[i].x), l);
-    return Online{m, warp_butterfly<RowSum>(l)};
+    return push_vectors<Exp>(s, v);
 }
 
 template <class Exp, class T>

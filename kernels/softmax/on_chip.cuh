@@ -10,6 +10,7 @@
 
 #include "kernels/io.cuh"
 #include "kernels/softmax/exp.cuh"
+#include "kernels/softmax/online.cuh"
 #include "kernels/softmax/row.cuh"
 
 template <int N> __device__ float join_sums(float *sums) {
@@ -19,6 +20,46 @@ template <int N> __device__ float join_sums(float *sums) {
         for (int j = 0; j < width; j++)
             sums[j] += sums[j + width];
     return sums[0];
+}
+
+/* The state s with the entries of DEPTH vectors: the sum is rescaled once for all of them. */
+template <class Exp, int DEPTH, int N>
+__device__ Online push_vectors(Online s, const float (&v)[DEPTH][N]) {
+    float m = s.m;
+#pragma unroll
+    for (int k = 0; k < DEPTH; k++)
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            m = fmaxf(m, v[k][j]);
+    const Exp exp(finite_or_zero(m));
+    float sums[N];
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        sums[j] = exp(v[0][j]);
+#pragma unroll
+        for (int k = 1; k < DEPTH; k++)
+            sums[j] += exp(v[k][j]);
+    }
+    return Online{m, fmaf(s.l, exp(s.m), join_sums<N>(sums))};
+}
+
+/* A warp's states, one from each lane, joined. */
+template <class Exp> __device__ Online join_lanes(Online s) {
+    const float m = warp_butterfly<RowMax>(s.m);
+    return Online{m, warp_butterfly<RowSum>(s.l * Exp(finite_or_zero(m))(s.m))};
+}
+
+/* `count` states, those of a block or of a cluster, by one warp. */
+template <class Exp> __device__ Online join_states(const float2 *states, unsigned count) {
+    const unsigned lane = threadIdx.x % WARP;
+    float m = NEG_INF, l = 0.0f;
+    for (unsigned i = lane; i < count; i += WARP)
+        m = fmaxf(m, states[i].x);
+    m = warp_butterfly<RowMax>(m);
+    const Exp exp(finite_or_zero(m));
+    for (unsigned i = lane; i < count; i += WARP)
+        l = fmaf(states[i].y, exp(states[i].x), l);
+    return Online{m, warp_butterfly<RowSum>(l)};
 }
 
 template <class T, int VECTORS> struct RegisterRow {
@@ -165,6 +206,22 @@ template <class T, int VECTORS> struct PackedRow {
                 sums[j] += exp(x[j]);
         }
         return join_sums<VEC<T>>(sums) + exp(ragged);
+    }
+
+    /* The (max, sum) of this thread's entries, DEPTH vectors at a time. */
+    template <class Exp, int DEPTH> __device__ Online state() const {
+        static_assert(VECTORS % DEPTH == 0, "every vector is pushed once");
+        const float m = fmaxf(ragged, NEG_INF); /* never NaN */
+        Online s = {m, Exp(finite_or_zero(m))(ragged)};
+#pragma unroll
+        for (int k = 0; k < VECTORS; k += DEPTH) {
+            float x[DEPTH][VEC<T>];
+#pragma unroll
+            for (int j = 0; j < DEPTH; j++)
+                unpack<T>(x[j], v[k + j]);
+            s = push_vectors<Exp>(s, x);
+        }
+        return s;
     }
 
     /* f(place in the row, entry, is there one) for all slots of this thread; the same calls in each. */
