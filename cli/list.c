@@ -55,7 +55,7 @@ static void print_lines(const struct kernel *const *kernels, size_t count) {
         printf("%-*s  %-12s  %-9s  %s", (int)width, k->name, k->op->name, dtype,
                k->summary ? k->summary : "");
         if (k->recommended)
-            printf(" (recommended: cols %s)", k->recommended);
+            printf(" (recommended: %s %s)", dim_name(op_row_length(k->op)), k->recommended);
         if (k->fault)
             printf(" (planted fault: %s)", k->fault);
         putchar('\n');

@@ -34,7 +34,7 @@ struct kernel {
     bool deterministic;
     bool combines_exactly; /* attention_combine: two parts either way are the same bits, and a part of
                             * lse -Inf changes none */
-    const char *recommended; /* the range of cols for which it is the fastest one measured; or NULL */
+    const char *recommended; /* the range of op_row_length for which it is the fastest measured; or NULL */
     const char *fault;     /* planted fault: what is wrong with it; NULL for an honest kernel */
     const char *manifest;  /* path it was read from */
     bool builtin;          /* of this repository: found without naming the manifest */

@@ -257,18 +257,16 @@ static const char *accepts_text(const struct understood *u, enum dim dim) {
     return text ? text : "1..";
 }
 
-/* A range of cols, all of which the kernel accepts. */
+/* A range of row lengths, all of which the kernel accepts. */
 static status_t check_recommended(const struct understood *u) {
-    const enum dim *dims = u->kernel.op->dims;
+    const enum dim *dims = u->kernel.op->dims, length = op_row_length(u->kernel.op);
     struct range range;
     size_t i = 0;
-    while (dims[i] != DIM_NONE && dims[i] != DIM_COLS)
+    while (dims[i] != length)
         i++;
     status_t st = range_parse(&range, u->kernel.recommended);
-    if (st == OK && dims[i] == DIM_NONE)
-        st = FAIL(ERR_SYNTAX, "op %s has no cols", u->kernel.op->name);
     if (st == OK && (range.lo < u->detail.accepts[i].lo || range.hi > u->detail.accepts[i].hi))
-        st = FAIL(ERR_SYNTAX, "cols = %s: the kernel does not accept all of them",
+        st = FAIL(ERR_SYNTAX, "%s = %s: the kernel does not accept all of them", dim_name(length),
                   u->kernel.recommended);
     return st;
 }

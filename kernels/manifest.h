@@ -96,7 +96,7 @@ struct manifest_kernel {
     uint32_t launch_count, scratch_count, tensor_map_count;
     struct manifest_numerics numerics;
     bool deterministic, combine;
-    char *recommended;   /* range of cols; NULL when not written */
+    char *recommended;   /* range of op_row_length; NULL when not written */
     char *planted_fault; /* NULL when not written */
 };
 

@@ -171,6 +171,13 @@ const struct op *op_find(const char *name) {
     return NULL;
 }
 
+enum dim op_row_length(const struct op *op) {
+    for (size_t i = 0; op->dims[i] != DIM_NONE; i++)
+        if (op->dims[i] == DIM_COLS)
+            return DIM_COLS;
+    return DIM_HEAD_DIM;
+}
+
 bool op_is_matrix(const struct op *op) {
     return op->unit == matrix_unit;
 }

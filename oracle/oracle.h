@@ -123,6 +123,9 @@ extern const struct op ops[];
 
 const struct op *op_find(const char *name);
 
+/* What its rows are long in: DIM_COLS, or DIM_HEAD_DIM. */
+enum dim op_row_length(const struct op *op);
+
 /* Does it take one matrix and nothing else, with entries in any order? */
 bool op_is_matrix(const struct op *op);
 
