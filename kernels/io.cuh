@@ -81,6 +81,18 @@ template <class T> inline __device__ uint4 pack(const float *v) {
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
+/* A row's entries from index * chunk_cols on, chunk_cols of them or what is left: n, from entry `at` of the matrix. */
+struct Chunk {
+    size_t at;
+    unsigned n;
+
+    __device__ Chunk(unsigned row, unsigned index, int cols, int chunk_cols) {
+        const unsigned start = min(index * (unsigned)chunk_cols, (unsigned)cols);
+        at = (size_t)row * cols + start;
+        n = min((unsigned)chunk_cols, cols - start);
+    }
+};
+
 /* How 16-byte boundaries cut a row. */
 template <class T> struct Cut {
     unsigned head, vectors, tail;

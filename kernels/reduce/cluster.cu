@@ -13,12 +13,10 @@ template <class Op, class T>
 __device__ void cluster(const T *__restrict__ x, float *__restrict__ y, int cols, int chunk_cols) {
     __shared__ float parts[MAX_BLOCKS];
     const unsigned rank = cluster_rank(), blocks = cluster_size(), row = blockIdx.x / blocks;
-    const size_t start = min((size_t)rank * chunk_cols, (size_t)cols);
-    const unsigned n = (unsigned)min((size_t)chunk_cols, cols - start);
+    const Chunk chunk(row, rank, cols, chunk_cols);
 
     cluster_arrive_relaxed();
-    const float v =
-        block_reduce<Op>(stream<Op, 8>(x + (size_t)row * cols + start, n, threadIdx.x, BLOCK));
+    const float v = block_reduce<Op>(stream<Op, 8>(x + chunk.at, chunk.n, threadIdx.x, BLOCK));
     cluster_wait();
     if (threadIdx.x == 0)
         store_in_block(&parts[rank], 0, v);

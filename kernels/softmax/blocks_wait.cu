@@ -17,27 +17,25 @@ __device__ void blocks_wait(const T *__restrict__ x, T *__restrict__ y, unsigned
     extern __shared__ uint4 slots[];
     __shared__ float part[2 * WARP + 2];
     const unsigned ticket = take_ticket(words);
-    const unsigned r = ticket / chunks, chunk = ticket % chunks;
-    const int start = min((int)chunk * chunk_cols, cols);
-    const size_t at = (size_t)r * cols + start;
-    const SharedRow<T> row(slots, x + at, min(chunk_cols, cols - start));
-    row.copy(x + at);
+    const Chunk chunk(ticket / chunks, ticket % chunks, cols, chunk_cols);
+    const SharedRow<T> row(slots, x + chunk.at, chunk.n);
+    row.copy(x + chunk.at);
     wait_copies();
 
     const float m = team_reduce<RowMax>(row.max(), part);
     const float l = team_reduce<RowSum>(row.exp_sum(Exp(finite_or_zero(m))), part + WARP);
-    unsigned long long *states = words + 1 + (size_t)r * chunks;
+    unsigned long long *states = words + 1; /* of all rows */
     if (threadIdx.x < WARP) {
         if (threadIdx.x == 0)
-            publish(&states[chunk], m, l);
-        const Online s = join_chunks(states, chunks, threadIdx.x);
+            publish(&states[ticket], m, l);
+        const Online s = join_chunks(states + ticket / chunks * chunks, chunks, threadIdx.x);
         part[2 * WARP] = s.m;
         part[2 * WARP + 1] = 1.0f / s.l;
     }
     __syncthreads();
     const Exp exp(part[2 * WARP]);
     const float scale = part[2 * WARP + 1];
-    row.write(y + at, [&](float v) { return exp(v) * scale; });
+    row.write(y + chunk.at, [&](float v) { return exp(v) * scale; });
 }
 
 #define SOFTMAX_BLOCKS_WAIT(dtype, T, name, BLOCKS)                                      \

@@ -41,12 +41,11 @@ __device__ void cluster(const T *__restrict__ x, T *__restrict__ y, int cols, in
     __shared__ float2 states[MAX_BLOCKS * MAX_WARPS];
     const unsigned rank = cluster_rank(), blocks = cluster_size();
     const unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
-    const int start = min((int)rank * chunk_cols, cols);
-    const size_t at = (size_t)(blockIdx.x / blocks) * cols + start;
+    const Chunk chunk(blockIdx.x / blocks, rank, cols, chunk_cols);
 
     cluster_arrive_relaxed();
-    const SharedRow<T> row(slots, x + at, min(chunk_cols, cols - start));
-    row.template copy_pieces<PIECES, DEPTH>(x + at);
+    const SharedRow<T> row(slots, x + chunk.at, chunk.n);
+    row.template copy_pieces<PIECES, DEPTH>(x + chunk.at);
     const float m = fmaxf(row.ragged, NEG_INF); /* never NaN */
     Online s = {m, Exp(finite_or_zero(m))(row.ragged)};
     for (int piece = 0; piece * DEPTH * blockDim.x < row.cut.vectors; piece++) {
@@ -63,7 +62,7 @@ __device__ void cluster(const T *__restrict__ x, T *__restrict__ y, int cols, in
     s = join_states<Exp>(states, blocks * warps);
     const Exp exp(s.m);
     const float scale = 1.0f / s.l;
-    row.write(y + at, [&](float v) { return exp(v) * scale; });
+    row.write(y + chunk.at, [&](float v) { return exp(v) * scale; });
 }
 
 /* Three blocks of at most 72 KiB share a multiprocessor: while one computes, others load and store. */

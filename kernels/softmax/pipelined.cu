@@ -31,10 +31,9 @@ __device__ void pipelined(const T *__restrict__ x, T *__restrict__ y, unsigned l
     const unsigned i = ticket / 2 - (second ? lag : 0); /* before the first chunk: huge */
     if (i >= rows * chunks)
         return;
-    const int start = min((int)(i % chunks) * chunk_cols, cols);
-    const size_t at = (size_t)(i / chunks) * cols + start;
+    const Chunk chunk(i / chunks, i % chunks, cols, chunk_cols);
     unsigned long long *states = words + 1;
-    PackedRow<T, VECTORS> row(x + at, min(chunk_cols, cols - start), threadIdx.x, blockDim.x);
+    PackedRow<T, VECTORS> row(x + chunk.at, chunk.n, threadIdx.x, blockDim.x);
 
     if (!second) {
         Online s = join_lanes<Exp>(row.template state<Exp, DEPTH>());
@@ -57,7 +56,7 @@ __device__ void pipelined(const T *__restrict__ x, T *__restrict__ y, unsigned l
     const Exp exp(parts[0].x);
     const float scale = parts[0].y;
     row.write(
-        y + at, [&](float v) { return exp(v) * scale; }, StoreStreaming());
+        y + chunk.at, [&](float v) { return exp(v) * scale; }, StoreStreaming());
 }
 
 #define SOFTMAX_PIPELINED(dtype, T, name)                                                          \

@@ -20,21 +20,10 @@ static __device__ Online join(Online a, Online b) {
     return Online{high.m, fmaf(low.l, expf(low.m - shift_of(high.m)), high.l)};
 }
 
-/* The chunk of block (blockIdx.x, row blockIdx.y): element `at`, n of them. */
-struct Chunk {
-    size_t at;
-    unsigned n;
-    __device__ Chunk(int cols, int chunk_cols) {
-        const size_t start = min((size_t)blockIdx.x * chunk_cols, (size_t)cols);
-        at = (size_t)blockIdx.y * cols + start;
-        n = (unsigned)min((size_t)chunk_cols, (size_t)cols - start);
-    }
-};
-
 template <class Exp, class T>
 __device__ void split_states(const T *__restrict__ x, float2 *states, int cols, int chunk_cols) {
     __shared__ float part[2 * WARP];
-    const Chunk chunk(cols, chunk_cols);
+    const Chunk chunk(blockIdx.y, blockIdx.x, cols, chunk_cols);
     PackedRow<T, 8> row(x + chunk.at, chunk.n, threadIdx.x, blockDim.x);
     const float m = team_reduce<RowMax>(row.max(), part);
     row.keep_packed();
@@ -62,7 +51,7 @@ static __device__ Online join_row(const float2 *states, size_t row, unsigned chu
 
 template <class T, class F>
 __device__ void write_chunk(const T *x, T *y, int cols, int chunk_cols, const F &result) {
-    const Chunk chunk(cols, chunk_cols);
+    const Chunk chunk(blockIdx.y, blockIdx.x, cols, chunk_cols);
     const PackedRow<T, 8> row(x + chunk.at, chunk.n, threadIdx.x, blockDim.x);
     row.write(y + chunk.at, result);
 }
