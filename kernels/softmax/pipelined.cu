@@ -21,7 +21,21 @@ struct StoreStreaming {
     __device__ void operator()(uint4 *to, uint4 v) const { __stcs(to, v); }
 };
 
-template <class Exp, class T>
+/* What is written for an entry, the row's (max, sum) known. */
+template <class Exp> struct SoftmaxOf {
+    Exp exp;
+    float scale;
+    __device__ explicit SoftmaxOf(Online s) : exp(s.m), scale(1.0f / s.l) {}
+    __device__ float operator()(float x) const { return exp(x) * scale; }
+};
+
+template <class Exp> struct LogSoftmaxOf {
+    float m, log_sum;
+    __device__ explicit LogSoftmaxOf(Online s) : m(s.m), log_sum(logf(s.l)) {}
+    __device__ float operator()(float x) const { return (x - m) - log_sum; }
+};
+
+template <template <class> class Result, class Exp, class T>
 __device__ void pipelined(const T *__restrict__ x, T *__restrict__ y, unsigned long long *words,
                           int rows, int cols, unsigned chunks, int chunk_cols, unsigned lag) {
     __shared__ float2 parts[MAX_THREADS / WARP];
@@ -50,20 +64,19 @@ __device__ void pipelined(const T *__restrict__ x, T *__restrict__ y, unsigned l
     row.keep_packed(); /* its loads are under way while the states are joined */
     if (warp == 0) {
         const Online s = join_chunks(states + i / chunks * chunks, chunks, lane);
-        parts[0] = make_float2(s.m, 1.0f / s.l);
+        parts[0] = make_float2(s.m, s.l);
     }
     __syncthreads();
-    const Exp exp(parts[0].x);
-    const float scale = parts[0].y;
-    row.write(
-        y + chunk.at, [&](float v) { return exp(v) * scale; }, StoreStreaming());
+    const Result<Exp> result(Online{parts[0].x, parts[0].y});
+    row.write(y + chunk.at, result, StoreStreaming());
 }
 
-#define SOFTMAX_PIPELINED(dtype, T, name)                                                          \
-    extern "C" __global__ void __launch_bounds__(MAX_THREADS) softmax_##name##_##dtype(            \
+#define PIPELINED(dtype, T, op, Result)                                                            \
+    extern "C" __global__ void __launch_bounds__(MAX_THREADS) op##_pipelined_##dtype(              \
         const T *__restrict__ x, T *__restrict__ y, unsigned long long *words, int rows, int cols, \
         int chunks, int chunk_cols, int lag) {                                                     \
-        pipelined<ExpOf<T>>(x, y, words, rows, cols, chunks, chunk_cols, lag);                     \
+        pipelined<Result, ExpOf<T>>(x, y, words, rows, cols, chunks, chunk_cols, lag);             \
     }
 
-FOR_EACH_DTYPE(SOFTMAX_PIPELINED, pipelined)
+FOR_EACH_DTYPE(PIPELINED, softmax, SoftmaxOf)
+FOR_EACH_DTYPE(PIPELINED, log_softmax, LogSoftmaxOf)
