@@ -51,8 +51,19 @@ bool use_device(int argc, char **argv);
 enum { LEVEL_COUNT = 3 };
 bool use_level(int level);
 
+/*
+ * The device of one job.  The emulator's is new each time; a GPU's is the same for all jobs, as each
+ * start takes 0.2 s: after a fault it goes on in a new process (docs/gpu.md), and the fault is that
+ * job's alone.  The options are those of the first job there.
+ */
+status_t job_open(struct device **dev, const char *name, const struct device_options *options);
+void job_close(struct device *dev);
+
 status_t job_run(const struct job *j);
-/* Run and expect a clean end. */
+/*
+ * Run and expect a clean end.  If it is not, the reason is printed, and the checks that follow fail
+ * without a line of their own until the next job: they look at what never came to be.
+ */
 void job_clean(const char *name, const struct job *j);
 /* Run and expect a fault of this kind (first of its records). */
 void job_fault(const char *name, const struct job *j, enum dev_fault_kind kind);
