@@ -70,18 +70,26 @@ static void test_guards(void) {
              1, "counts");
 }
 
+/* %warpid is the warp's place on its processor: which one, no GPU promises (PTX ISA, %warpid). */
 static void test_sregs(void) {
     struct job j = {
         .blocks = 3,
         .threads = 40,
-        .body = "mov.u32 %r4, %laneid;\nmov.u32 %r5, %warpid;\nmad.lo.u32 %r4, %r5, 1000, %r4;\n"
+        .body = "mov.u32 %r4, %laneid;\nmov.u32 %r5, %warpid;\nmov.u32 %r10, %nwarpid;\n"
+                "setp.ge.u32 %p1, %r5, %r10;\n@%p1 add.u32 %r4, %r4, 1000;\n"
                 "mov.u32 %r6, %lanemask_lt;\npopc.b32 %r6, %r6;\nsub.u32 %r4, %r4, %r6;\n"
                 "mov.u32 %r7, %nctaid.x;\nmad.lo.u32 %r4, %r7, 100000, %r4;\n"
                 "mov.u32 %r8, %clock;\nmov.u32 %r9, %clock;\nsetp.lt.u32 %p0, %r8, %r9;\n@%p0 "
-                "add.u32 %r4, %r4, 7;\n" STORE("%r4")};
+                "add.u32 %r4, %r4, 7;\n" STORE("%r4") "st.global.u32 [%d2+480], %r5;\n"};
     job_clean("special registers", &j);
-    for (unsigned i = 0; i < 120; i++)
-        CHECK_EQ(out[i], 300000 + (i % 40) / 32 * 1000 + 7, "special registers");
+    for (unsigned i = 0; i < 120; i++) {
+        unsigned warp = i % 40 / 32;
+        CHECK_EQ(out[i], 300007, "special registers");
+        if (strcmp(job_device, "cpu") == 0)
+            CHECK_EQ(out[120 + i], warp, "warps in order");
+        else
+            CHECK_EQ(out[120 + i], out[120 + i / 40 * 40 + 32 * warp], "one number for a warp");
+    }
 }
 
 static void test_uninitialised(void) {
