@@ -280,8 +280,11 @@ bool tensor_form_on(struct tensor_model *model, const char **reason, const struc
     if (in->type == PTX_S32 || in->type == PTX_F64 || (wmma && !wmma_multiplies(in->op)))
         return true;
     struct ptx_insn as_mma = wmma ? tensor_form_as_mma(in) : *in;
-    if (a && core_model(model, wgmma ? &a->wgmma : &a->mma, &as_mma))
+    if (a && core_model(model, wgmma ? &a->wgmma : &a->mma, &as_mma)) {
+        if (wmma && tensor_element_bytes(as_mma.type2) == 4)
+            model->block = 4; /* ptxas makes m16n8k4 of it (HMMA.1684), twice, for sm_80 to sm_120 */
         return true;
+    }
     *reason = "how this architecture computes it is not known";
     return false;
 }

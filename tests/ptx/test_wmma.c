@@ -98,10 +98,10 @@ static void fill(struct rng *rng, const struct type *t, const struct matrix *m, 
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* L, F and the least E of sm_90 and of sm_80. */
+/* L, F and the least E of sm_90 and of sm_80; tf32 goes by 4 on both (HMMA.1684). */
 static struct ref_core core_of(const struct type *t, bool sm90) {
     bool f16 = t->c_f16 && t->d_f16;
-    unsigned block = (sm90 ? 16 : 8) / (t->bytes == 4 ? 2 : 1);
+    unsigned block = t->bytes == 4 ? 4 : sm90 ? 16 : 8;
     return (struct ref_core){.block = block,
                              .fraction = sm90 ? 25 : 24,
                              .floor = f16 ? (sm90 ? -21 : -20) : sm90 ? -133 : -132,
@@ -316,7 +316,12 @@ static bool exists(const struct type *t, const struct shape *s) {
                                : s->m * s->n == 256;
 }
 
+/*
+ * d's registers may be c's in another order: no text forbids it.  Where ptxas 13.0 makes two HMMA of a
+ * wmma, the first overwrites what the second one is to read, so a GPU is not asked.
+ */
 static void test_forms(struct rng *rng, const char *target) {
+    const bool crossed = strcmp(job_device, "cpu") == 0;
     for (size_t t = 0; t < COUNT(types); t++)
         for (size_t h = 0; h < COUNT(shapes); h++)
             for (unsigned l = 0; l < (target ? 4u : 16u) && exists(&types[t], &shapes[h]); l++) {
@@ -337,7 +342,7 @@ static void test_forms(struct rng *rng, const char *target) {
                 make_matrix(&s.d, rng, s.defaults, m, n, s.type->d_f16 ? 2 : wide, 0);
                 run_case(rng, &s);
                 s.crossed = s.type->kind == KIND_FLOAT && s.type->c_f16 == s.type->d_f16;
-                if (s.crossed && l < 2)
+                if (crossed && s.crossed && l < 2)
                     run_case(rng, &s);
                 s.crossed = false;
                 s.doubled = t == 0 && l < 4;
