@@ -167,12 +167,30 @@ struct box {
     uint32_t count[DEV_TENSOR_RANK];  /* elements along each dimension */
     unsigned each;                    /* bytes of an element */
     uint64_t bytes;
+    bool leaves; /* for global memory */
 };
+
+/*
+ * What an H200 answers with CUDA_ERROR_ILLEGAL_INSTRUCTION: an address in dimension 0 that is no
+ * multiple of 16, and negative coordinates of what is stored (CUDA C++ Programming Guide, "Using TMA":
+ * "the top left corner cannot have any negative indices"; loads may have them).
+ */
+static bool check_corner(const struct box *b, struct warp *w, const struct xinsn *x, unsigned lane) {
+    uint64_t to = b->map.address;
+    if (b->at[0] * (int64_t)b->each % 16)
+        return wrong(w, x, lane, FAULT_MISALIGNED, to,
+                     "begins in dimension 0 at no multiple of 16 bytes");
+    for (unsigned i = 0; b->leaves && i < b->map.rank; i++)
+        if (b->at[i] < 0)
+            return wrong(w, x, lane, FAULT_OUT_OF_BOUNDS, to,
+                         "stores a box that begins at a negative coordinate");
+    return true;
+}
 
 static bool read_map(struct box *b, struct warp *w, const struct xinsn *x, unsigned lane) {
     const struct ptx_insn *in = x->insn;
-    unsigned g = in->op == PTX_OP_TENSOR_STORE || in->op == PTX_OP_TENSOR_REDUCE ? 0 : 1;
-    uint64_t address = row64(w, x->c)[lane] + (uint64_t)group(x, g)->offset;
+    b->leaves = in->op == PTX_OP_TENSOR_STORE || in->op == PTX_OP_TENSOR_REDUCE;
+    uint64_t address = row64(w, x->c)[lane] + (uint64_t)group(x, b->leaves ? 0 : 1)->offset;
     uint8_t bytes[DEV_TENSOR_MAP_BYTES];
     if (address % MAP_ALIGN)
         return wrong(w, x, lane, FAULT_MISALIGNED, address,
@@ -196,7 +214,7 @@ static bool read_map(struct box *b, struct warp *w, const struct xinsn *x, unsig
     if (b->bytes > BOX_MAX_BYTES)
         return wrong(w, x, lane, FAULT_OUT_OF_BOUNDS, address,
                      "has a box that is larger than shared memory");
-    return true;
+    return check_corner(b, w, x, lane);
 }
 
 /* The swizzle of a shared address: bits 4 to 6 change by bits 7 to 9. */
@@ -210,10 +228,10 @@ struct box_row {
     bool inside;
 };
 
+/* A box that is narrower than its swizzle leaves the rest of each of the swizzle's rows as it is. */
 static struct box_row row_of(const struct box *b, uint32_t index, uint64_t shared) {
-    struct box_row r = {.global = b->map.address,
-                        .shared = shared + (uint64_t)index * b->count[0] * b->each,
-                        .inside = true};
+    uint64_t pitch = b->map.swizzle ? b->map.swizzle : b->count[0] * b->each;
+    struct box_row r = {.global = b->map.address, .shared = shared + index * pitch, .inside = true};
     for (unsigned i = 1; i < b->map.rank; i++) {
         int64_t c = b->at[i] + (int64_t)(index % b->count[i]) * b->map.element_strides[i];
         index /= b->count[i];
@@ -244,7 +262,7 @@ static bool move_chunk(struct warp *w, const struct xinsn *x, unsigned lane, con
     int64_t c = b->at[0] + first;
     bool whole = r->inside && c >= 0 && (uint64_t)c + count <= b->map.dims[0];
     uint64_t at = r->global + (uint64_t)c * b->each;
-    bool at_once = whole && how != MOVE_REDUCE && at % 16 == 0;
+    bool at_once = whole && how != MOVE_REDUCE;
     launch_charge(w->launch, at_once ? 1 : count);
     if (at_once)
         return mem_copy_at(w, x, lane, SPACE_GLOBAL, at, 16, chunk, how == MOVE_STORE);
@@ -319,7 +337,7 @@ bool tensor_copy_lane(struct warp *w, const struct xinsn *x, unsigned lane) {
     struct box b;
     if (!read_map(&b, w, x, lane))
         return false;
-    if (x->insn->op != PTX_OP_TENSOR_STORE && x->insn->op != PTX_OP_TENSOR_REDUCE)
+    if (!b.leaves)
         return load_box(w, x, lane, &b);
     uint64_t from = source_address(w, x, lane, 1);
     if (x->insn->op == PTX_OP_TENSOR_STORE)

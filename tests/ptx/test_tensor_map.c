@@ -88,6 +88,14 @@ static uint64_t box_bytes(void) {
     return n;
 }
 
+/* Bytes of a row of the box, and from one row to the next in shared memory: the swizzle's at least. */
+static unsigned row_bytes(void) {
+    return map.box[0] * (unsigned)dev_tensor_type_bytes(map.type);
+}
+static unsigned row_pitch(void) {
+    return map.swizzle ? map.swizzle : row_bytes();
+}
+
 static uint32_t image[2][4096]; /* s of each block afterwards */
 
 /* Run; the tensor goes back to `after`. */
@@ -159,7 +167,8 @@ static void faulty(const char *name, const struct copy *c, enum dev_fault_kind k
 
 /* Where byte `at` of the box, rows one after the other, lies in s. */
 static unsigned in_shared(const struct copy *c, unsigned at) {
-    unsigned address = c->base + at, line = address / 128 % 8, chunk = address / 16 % 8;
+    unsigned address = c->base + at / row_bytes() * row_pitch() + at % row_bytes();
+    unsigned line = address / 128 % 8, chunk = address / 16 % 8;
     switch (map.swizzle) {
     case 32:
         return address - chunk * 16 + (chunk ^ line % 2) * 16; /* line % 2: bit 7 */
@@ -242,7 +251,7 @@ static void draw_map(struct rng *rng, unsigned rank) {
         map.strides[i - 1] = stride += 16 * rng_below(rng, 2);
         stride *= map.dims[i];
     }
-    if (stride > TENSOR_BYTES || box_bytes() > 8192)
+    if (stride > TENSOR_BYTES || box_bytes() / row_bytes() * row_pitch() > 8192)
         draw_map(rng, rank);
 }
 
@@ -275,10 +284,16 @@ static const char *instruction(unsigned rank, unsigned form) {
     return text;
 }
 
-static void draw_place(struct copy *c, struct rng *rng) {
+/*
+ * Where a box may begin: in dimension 0 at a multiple of 16 bytes, and outside the tensor on the near
+ * side only if it is loaded.
+ */
+static void draw_place(struct copy *c, struct rng *rng, bool loads) {
+    int32_t unit = (int32_t)(16 / dev_tensor_type_bytes(map.type)), before = loads ? 3 : 0;
     c->base = 128 * (unsigned)rng_below(rng, 16);
     for (unsigned i = 0; i < map.rank; i++)
-        c->at[i] = (int32_t)rng_below(rng, map.dims[i] + 6) - 3;
+        c->at[i] = (int32_t)rng_below(rng, map.dims[i] + 6) - before;
+    c->at[0] = (c->at[0] + 3 * unit) / unit * unit - 3 * unit; /* rounded down */
     if (rng_below(rng, 3) == 0)
         c->at[0] = 0;
 }
@@ -287,7 +302,7 @@ static void test_boxes(struct rng *rng, unsigned count) {
     for (unsigned n = 0; n < count; n++) {
         struct copy c = {.shadow = n % 2};
         draw_map(rng, 1 + n % 5);
-        draw_place(&c, rng);
+        draw_place(&c, rng, n % 4 < 2);
         c.insn = instruction(map.rank, n % 4);
         for (size_t i = 0; i < sizeof tensor; i++)
             tensor[i] = (uint8_t)rng_u64(rng);
@@ -304,7 +319,7 @@ static void test_multicast(struct rng *rng) {
     for (unsigned n = 0; n < 4; n++) {
         struct copy c = {.blocks = 2, .shadow = n % 2};
         draw_map(rng, 1 + n);
-        draw_place(&c, rng);
+        draw_place(&c, rng, true);
         c.insn = instruction(map.rank, 5 + n % 2);
         if (clean(&c)) {
             expect_load(&c, 0);
@@ -313,8 +328,12 @@ static void test_multicast(struct rng *rng) {
     }
 }
 
-/* Reductions on whole numbers and on f32 that are whole: any order gives one result. */
+/*
+ * Reductions on whole numbers: any order gives one result.  On a GPU dimension 0 has whole 16 bytes: an
+ * H200 reduced the third u32 of a tensor of one.
+ */
 static void test_reductions(struct rng *rng) {
+    const bool whole = strcmp(job_device, "cpu") != 0;
     for (unsigned n = 0; n < 30; n++) {
         static uint8_t want[TENSOR_BYTES];
         struct copy c = {.shadow = n % 2, .insn = ""};
@@ -323,14 +342,14 @@ static void test_reductions(struct rng *rng) {
         unsigned op = n % 3;
         map.type = op == 2 ? DEV_TENSOR_U32 : n & 1 ? DEV_TENSOR_S32 : DEV_TENSOR_U32;
         map.box[0] = 4;
-        map.dims[0] = 1 + rng_below(rng, 6);
+        map.dims[0] = whole ? 4 * (1 + rng_below(rng, 2)) : 1 + rng_below(rng, 6);
         map.swizzle = 0;
         if (map.dims[0] * 4 > 16)
             for (unsigned i = 1; i < map.rank; i++)
                 map.strides[i - 1] *= 4;
         if (map.rank > 1 && map.strides[map.rank - 2] * map.dims[map.rank - 1] > TENSOR_BYTES)
             continue;
-        draw_place(&c, rng);
+        draw_place(&c, rng, false);
         c.insn = instruction(map.rank, 7 + op);
         memcpy(want, tensor, sizeof want);
         for (uint64_t e = 0; e < box_bytes() / each; e++) {
@@ -451,7 +470,7 @@ static void test_budget(void) {
     } cases[] = {
         {"bytes", LOOP("8192", "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d4, {%r20}], "
                                "[%r10]"),
-         DEV_TENSOR_U8, 64, 0, 1, 200000},
+         DEV_TENSOR_U8, 64, 0, 992, 200000}, /* 8 bytes inside */
         {"reductions", LOOP("8192", "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group "
                                     "[%d4, {%r20}], [%r10]"),
          DEV_TENSOR_F16, 32, 0, 0, 200000},
@@ -497,6 +516,25 @@ static void test_faults(struct rng *rng) {
     faulty("past shared memory", &c, FAULT_OUT_OF_BOUNDS);
     c = (struct copy){.insn = load, .shadow = true, .tensor_written = 1024};
     faulty("a tensor that is not written", &c, FAULT_UNWRITTEN);
+    c = (struct copy){.insn = load, .at = {-6, 0}};
+    faulty("a box that begins at 24 bytes before a row", &c, FAULT_MISALIGNED);
+    c = (struct copy){.insn = load, .at = {4, -1}};
+    clean(&c);
+    static const unsigned leave[] = {2, 7}; /* a store, a reduction */
+    for (size_t i = 0; i < COUNT(leave); i++) {
+        map.type = leave[i] == 7 ? DEV_TENSOR_U32 : DEV_TENSOR_F32;
+        c = (struct copy){.insn = instruction(2, leave[i]), .at = {-4, 0}};
+        faulty("stored 16 bytes before a row", &c, FAULT_OUT_OF_BOUNDS);
+        c.at[0] = 0;
+        c.at[1] = -1;
+        faulty("stored a row before the first", &c, FAULT_OUT_OF_BOUNDS);
+        c.at[0] = 2;
+        c.at[1] = 0;
+        faulty("stored at 8 bytes", &c, FAULT_MISALIGNED);
+        c.at[0] = 4;
+        clean(&c);
+    }
+    plain_map();
     c = (struct copy){.insn = "@%p2 cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::"
                               "complete_tx::bytes [%r10], [%d4, {%r20, %r21, %r22}], [%r11];\n"};
     faulty("three coordinates for two dimensions", &c, FAULT_OUT_OF_BOUNDS);
