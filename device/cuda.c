@@ -48,6 +48,7 @@ enum {
     CU_FUNC_NON_PORTABLE_CLUSTER = 14,
 };
 #define PORTABLE_CLUSTER 8 /* blocks that every device with clusters accepts */
+enum { CU_LIMIT_STACK_SIZE = 0 };
 enum { CU_JIT_ERROR_LOG_BUFFER = 5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
 
 /* CUlaunchConfig and CUlaunchAttribute with what is used of the union. */
@@ -79,6 +80,7 @@ struct cu_launch_config {
     DRIVER(context_retain, "cuDevicePrimaryCtxRetain", (cu_handle *, cu_device))                   \
     DRIVER(context_release, "cuDevicePrimaryCtxRelease_v2", (cu_device))                           \
     DRIVER(context_set, "cuCtxSetCurrent", (cu_handle))                                            \
+    DRIVER(limit_set, "cuCtxSetLimit", (int, size_t))                                              \
     DRIVER(module_load, "cuModuleLoadDataEx",                                                      \
            (cu_handle *, const void *, unsigned, const int *, void **))                            \
     DRIVER(module_unload, "cuModuleUnload", (cu_handle))                                           \
@@ -154,6 +156,7 @@ struct backend {
     cu_device device;
     cu_handle context, begin, end; /* the events around a launch */
     bool dead;                     /* a sticky error: nothing works any more */
+    bool deep;                     /* threads have STACK_BYTES of stack */
     char arch[16];                 /* "sm_90" */
 };
 
@@ -300,11 +303,45 @@ done:
     return st;
 }
 
-/* Ambiguous contraction shows in PTX text only; what the front end cannot read is not judged. */
-static void note_ambiguous(struct module *m, const char *label, const char *text, size_t size) {
+/* What the emulator gives a thread; a context's own default of 1 KiB is soon used up. */
+#define STACK_BYTES (PTX_RECURSION_BYTES + PTX_ALLOCA_BYTES)
+
+/* Does it take stack while it runs: by alloca, or because it calls functions that may come back to it? */
+static bool takes_stack(const struct ptx_func *f) {
+    for (size_t i = 0; i < f->insn_count; i++) {
+        const struct ptx_insn *in = &f->insns[i];
+        const struct ptx_operand *callee = in->op == PTX_OP_CALL ? &in->opnd[in->first[1]] : NULL;
+        if (in->op == PTX_OP_ALLOCA ||
+            (callee && f->is_func && (callee->kind != OPND_FUNC || callee->func->defined)))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The driver knows the stack of all other kernels.  The memory is that of all threads that fit the
+ * device (an H200: 8.3 GiB), so it is taken only for an image that needs it.
+ */
+static status_t deepen(struct backend *b, const struct ptx_module *parsed) {
+    status_t st = OK;
+    bool deep = false;
+    for (size_t i = 0; i < parsed->func_count; i++)
+        deep |= takes_stack(&parsed->funcs[i]);
+    for (size_t i = 0; i < parsed->callee_count; i++)
+        deep |= parsed->callees[i]->defined && takes_stack(parsed->callees[i]);
+    if (deep && !b->deep) {
+        CU(limit_set, CU_LIMIT_STACK_SIZE, STACK_BYTES);
+        b->deep = true;
+    }
+done:
+    return st;
+}
+
+/* Ambiguous contraction, stacks: what shows in PTX text only, and only if the front end can read it. */
+static status_t note_text(struct module *m, const char *label, const char *text, size_t size) {
     struct ptx_module *parsed;
     if (ptx_module_parse(&parsed, label, text, size) != OK)
-        return;
+        return OK;
     for (size_t i = 0; i < parsed->func_count; i++) {
         for (unsigned k = 0; k < m->count; k++) {
             if (strcmp(parsed->funcs[i].name, m->entries[k].name) != 0)
@@ -313,7 +350,9 @@ static void note_ambiguous(struct module *m, const char *label, const char *text
             m->entries[k].ambiguous_line = parsed->funcs[i].ambiguous_line;
         }
     }
+    status_t st = deepen(m->backend, parsed);
     ptx_module_free(parsed);
+    return st;
 }
 
 static status_t cuda_load(struct module **out, struct backend *b, const char *label,
@@ -358,7 +397,7 @@ static status_t cuda_load(struct module **out, struct backend *b, const char *la
     CU(functions, m->functions, m->count, m->module);
     for (unsigned i = 0; i < m->count; i++)
         TRY(describe(&m->entries[i], b, m->functions[i]));
-    note_ambiguous(m, label, copy, size);
+    TRY(note_text(m, label, copy, size));
     *out = m;
 done:
     free(copy);

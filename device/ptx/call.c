@@ -13,10 +13,8 @@
 #include "device/ptx/exec.h"
 
 #define NONE UINT32_MAX
-#define RECURSION_BYTES 16384u /* stack of a thread beyond one frame of each function */
-#define ALLOCA_BYTES 16384u    /* of a thread, where a function has alloca */
-#define FRAME_LINK 16u         /* bytes that every frame takes beside its variables */
-#define MANY_FUNCTIONS 512u    /* so many are not looked at: they all count as cyclic */
+#define FRAME_LINK 16u      /* bytes that every frame takes beside its variables */
+#define MANY_FUNCTIONS 512u /* so many are not looked at: they all count as cyclic */
 
 /* ---- which functions a program has ----------------------------------------------------------- */
 
@@ -225,10 +223,10 @@ status_t program_functions(struct program *p) {
     if (p->xfunc_count > 1)
         p->local_bytes = size_align(p->local_bytes, 16) + 2 * FRAME_LINK;
     if (recursive)
-        p->local_bytes += RECURSION_BYTES;
+        p->local_bytes += PTX_RECURSION_BYTES;
     p->stack_bytes = p->local_bytes;
     if (has_alloca(p))
-        p->local_bytes = size_align(p->stack_bytes, 16) + ALLOCA_BYTES;
+        p->local_bytes = size_align(p->stack_bytes, 16) + PTX_ALLOCA_BYTES;
 done:
     free(g.from);
     free(g.to);

@@ -237,6 +237,10 @@ struct ptx_func {
     struct ptx_formal *rets, *args;
 };
 
+/* Stack that a thread has beside one frame of each function: for recursion, and for alloca. */
+#define PTX_RECURSION_BYTES 16384u
+#define PTX_ALLOCA_BYTES 16384u
+
 struct ptx_module {
     const char *label;
     unsigned version_major, version_minor;

@@ -12,6 +12,10 @@
  *     swap:OLD>NEW     every OLD in a PTX text is NEW: another arithmetic
  *     dry:launch       nothing is computed
  *     older:device     it is an sm_80
+ *     full:stack       there is no memory for stacks
+ *
+ * A kernel of an image with alloca, or a function called `recursive`, faults unless it has more than
+ * 16 KiB of stack.
  *
  * Its time is known: a launch of bench's copy16_* takes what 16 bytes in and 16 out per vector take at
  * 1 TB/s, every other launch 1 us per block.
@@ -34,6 +38,7 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_READY = 600, ILLEG
 struct fake_module {
     struct module *module;
     unsigned count;
+    bool deep; /* it needs stack */
     struct fake_function {
         struct fake_module *of;
         const struct dev_entry *entry;
@@ -45,6 +50,7 @@ static struct backend *backend;
 static struct device_info info;
 static int sticky; /* the error that every call gives from now on */
 static bool hanging;
+static size_t stack_bytes = 1024;
 static int context;    /* its address is the handle */
 static double clock_ms; /* device time */
 
@@ -140,12 +146,22 @@ EXPORT int cuCtxSetCurrent(void *to) {
     return to == &context ? sticky : INVALID_VALUE;
 }
 
+EXPORT int cuCtxSetLimit(int limit, size_t value) {
+    if (limit != 0)
+        return INVALID_VALUE;
+    if (planted("full", "stack", 0))
+        return OUT_OF_MEMORY;
+    stack_bytes = value;
+    return sticky;
+}
+
 EXPORT int cuModuleLoadDataEx(void **out, const void *text, unsigned count, const int *options,
                               void **values) {
     struct fake_module *m = calloc(1, sizeof *m);
     char *real = swapped(text);
     while (planted("deaf", "load", 0))
         sleep(1);
+    m->deep = strstr(real, "alloca.") || strstr(real, "recursive");
     status_t st = backend_cpu.load(&m->module, backend, "image", real, strlen(real));
     free(real);
     if (st != OK) {
@@ -293,7 +309,7 @@ static int launch_at(const struct fake_function *f, struct dev_launch launch, vo
     if (planted("exit", launch.entry, launch.grid[0]))
         _exit(9);
     hanging = planted("hang", launch.entry, launch.grid[0]);
-    if (planted("sticky", launch.entry, launch.grid[0]))
+    if (planted("sticky", launch.entry, launch.grid[0]) || (f->of->deep && stack_bytes <= 16384))
         sticky = ILLEGAL_ADDRESS;
     if (sticky || hanging)
         return SUCCESS; /* a launch says nothing of how it ends */

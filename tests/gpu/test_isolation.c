@@ -21,6 +21,22 @@ static const char *const text =
     ".visible .entry wild(.param .u64 p, .param .u32 n)\n{\n.reg .b64 %d<1>;\n"
     "mov.u64 %d0, 64;\nst.global.u32 [%d0], 1;\nret;\n}\n";
 
+/* Images that need more stack than a context gives, one after the other: alloca, then recursion. */
+static const char *const deep[] = {
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry put(.param .u64 p, .param .u32 n)\n{\n.reg .b32 %r<2>;\n.reg .b64 %d<3>;\n"
+    "ld.param.u64 %d0, [p];\nld.param.u32 %r0, [n];\nalloca.u64 %d1, 2000;\n"
+    "st.local.u32 [%d1], %r0;\nld.local.u32 %r1, [%d1];\nst.global.u32 [%d0], %r1;\nret;\n}\n",
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".func (.param .b32 r) recursive(.param .b32 a)\n{\n.reg .pred %p;\n.reg .b32 %x;\n"
+    "ld.param.u32 %x, [a];\nsetp.ne.u32 %p, %x, 0;\n@!%p bra end;\n{\n.param .b32 y;\n"
+    ".param .b32 z;\nst.param.b32 [y], 0;\ncall (z), recursive, (y);\n}\nend:\n"
+    "st.param.b32 [r], %x;\nret;\n}\n"
+    ".visible .entry put(.param .u64 p, .param .u32 n)\n{\n.reg .b32 %r<2>;\n.reg .b64 %d<3>;\n"
+    "ld.param.u64 %d0, [p];\nld.param.u32 %r0, [n];\n{\n.param .b32 y;\n.param .b32 z;\n"
+    "st.param.b32 [y], %r0;\ncall (z), recursive, (y);\nld.param.b32 %r1, [z];\n}\n"
+    "st.global.u32 [%d0], %r1;\nret;\n}\n"};
+
 static struct device *dev;
 static struct dev_image *image;
 static struct dev_run run;
@@ -192,6 +208,22 @@ static void buffers_are_lost(void **state) {
 }
 
 /* Every field reaches the driver: the fake one makes the bytes that cpu makes; also after a crash. */
+static void stacks_are_deep(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
+        struct dev_image *none;
+        open_with("", 0);
+        image_unload(image);
+        CHECK_OK(device_load(&image, dev, "deep.ptx", deep[i], strlen(deep[i])));
+        works(3);
+        close_all();
+        open_with("full:stack", 0); /* what needs none is loaded */
+        works(3);
+        assert_int_equal(device_load(&none, dev, "deep.ptx", deep[i], strlen(deep[i])), ERR_NOMEM);
+        close_all();
+    }
+}
+
 static void tensor_maps(void **state) {
     (void)state;
     struct device *cpu;
@@ -312,7 +344,7 @@ int main(void) {
         cmocka_unit_test(a_hang_is_ended),       cmocka_unit_test(a_limit_from_the_environment),
         cmocka_unit_test(buffers_are_lost),      cmocka_unit_test(a_bad_image_is_refused),
         cmocka_unit_test(two_devices_are_apart), cmocka_unit_test(nothing_leaks),
-        cmocka_unit_test(tensor_maps),
+        cmocka_unit_test(tensor_maps),           cmocka_unit_test(stacks_are_deep),
         cmocka_unit_test(an_orphan_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
