@@ -54,7 +54,7 @@ static const struct case_dims full_attention[] = {
     { .parts = p, .rows = r, .head_dim = d }
 static const struct case_dims quick_combine[] = {
     PARTS(1, 3, 64), PARTS(2, 33, 64), PARTS(3, 8, 128),
-    PARTS(5, 9, 40), PARTS(9, 5, 64),  PARTS(33, 3, 128),
+    PARTS(5, 9, 40), PARTS(9, 5, 37),  PARTS(33, 3, 128),
 };
 static const struct case_dims full_combine[] = {
     PARTS(2, 300, 128),

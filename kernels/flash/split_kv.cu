@@ -195,38 +195,93 @@ split(const T *__restrict__ q, const T *__restrict__ k, const T *__restrict__ v,
     }
 }
 
+/* N floats from `from`, or zeros if they are not `there`. */
+template <int N>
+static __device__ __forceinline__ void load_floats(float *v, const float *from, bool there) {
+    if constexpr (N == 4) {
+        const float4 all = there ? *(const float4 *)from : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        v[0] = all.x, v[1] = all.y, v[2] = all.z, v[3] = all.w;
+    } else {
+        v[0] = there ? *from : 0.0f;
+    }
+}
+
+template <int N, class T> static __device__ __forceinline__ void put_all(T *to, const float *v) {
+    if constexpr (N == 1)
+        put(to, v[0]);
+    else if constexpr (sizeof(T) == 4)
+        *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+    else
+        *(uint2 *)to = make_uint2(narrow<T>(v[0], v[1]), narrow<T>(v[2], v[3]));
+}
+
 /*
  * Parts of one row joined by their lse: lse = m + log(sum_i e^(lse_i - m)), o = sum_i e^(lse_i - lse)
- * o_i.  o_part: [parts][rows][head_dim], lse_part: [parts][rows]; a block of head_dim threads per row;
- * parts one after another.
+ * o_i.  o_part: [parts][rows][head_dim], lse_part: [parts][rows]; a warp per row, a lane takes N
+ * dimensions side by side, parts one after another.
+ *
+ * It waits for memory alone, so AHEAD parts are under way at once, the first ones while the weights are
+ * still unknown.  A lane takes the weight of every 32nd part and hands it to the others.
  *
  * Two parts either way give the same bits: a product is rounded before it is added, where an fma would
  * round one product of two.  A part of lse -Inf changes none, whatever its o: it is passed over, and the
  * sum starts at -0, as +0 would change a -0.
  */
-template <class T>
+template <int N, class T>
 static __device__ __forceinline__ void
 combine(const float *__restrict__ o_part, const float *__restrict__ lse_part, T *__restrict__ o,
-        float *__restrict__ lse, int parts) {
-    const size_t row = blockIdx.x, rows = gridDim.x;
-    const int d = threadIdx.x, head_dim = blockDim.x;
+        float *__restrict__ lse, size_t row, size_t rows, int head_dim, int parts) {
+    constexpr int AHEAD = 8;
+    const int lane = threadIdx.x;
 
-    float m = NEG_INF;
-    for (int i = 0; i < parts; i++)
-        m = fmaxf(m, lse_part[i * rows + row]);
-    const float at = reference(m);
-    float l = 0.0f, sum = -0.0f;
-    for (int i = 0; i < parts; i++) {
-        const float own = lse_part[i * rows + row];
-        if (own == NEG_INF)
-            continue;
-        const float weight = expf(own - at);
-        l += weight;
-        sum += weight * o_part[(i * rows + row) * head_dim + d];
+    for (int first_d = 0; first_d < head_dim; first_d += WARP * N) {
+        const int d = first_d + lane * N;
+        float v[AHEAD][N];
+        auto load = [&](int part) {
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++)
+                load_floats<N>(v[k], o_part + ((part + k) * rows + row) * head_dim + d,
+                               part + k < parts && d < head_dim);
+        };
+        load(0);
+
+        float own = lane < parts ? lse_part[lane * rows + row] : NEG_INF, m = own;
+        for (int i = WARP + lane; i < parts; i += WARP)
+            m = fmaxf(m, lse_part[i * rows + row]);
+        const float at = reference(warp_max(m));
+
+        float weight = expf(own - at), l = 0.0f, sum[N];
+        unsigned there = __ballot_sync(FULL_WARP, own != NEG_INF);
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            sum[j] = -0.0f;
+        for (int part = 0; part < parts; part += AHEAD) {
+            if (part % WARP == 0 && part > 0) {
+                own = part + lane < parts ? lse_part[(part + lane) * rows + row] : NEG_INF;
+                weight = expf(own - at);
+                there = __ballot_sync(FULL_WARP, own != NEG_INF);
+            }
+#pragma unroll
+            for (int k = 0; k < AHEAD; k++) {
+                const int owner = part % WARP + k;
+                const float w = __shfl_sync(FULL_WARP, weight, owner);
+                if (there >> owner & 1) {
+                    l += w;
+#pragma unroll
+                    for (int j = 0; j < N; j++)
+                        sum[j] += w * v[k][j];
+                }
+            }
+            load(part + AHEAD);
+        }
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            sum[j] = l == 0.0f ? 0.0f : sum[j] / l;
+        if (d < head_dim)
+            put_all<N>(&o[row * head_dim + d], sum);
+        if (d == 0)
+            lse[row] = l == 0.0f ? NEG_INF : at + logf(l);
     }
-    put(&o[row * head_dim + d], l == 0.0f ? 0.0f : sum / l);
-    if (d == 0)
-        lse[row] = l == 0.0f ? NEG_INF : at + logf(l);
 }
 
 #define SPLIT(NAME, T, HD)                                                                         \
@@ -249,10 +304,17 @@ SPLIT(hd128_f16, __half, 128)
 SPLIT(hd64_bf16, __nv_bfloat16, 64)
 SPLIT(hd128_bf16, __nv_bfloat16, 128)
 
-#define COMBINE(NAME, T, UNUSED)                                                           \
-    extern "C" __global__ void attention_combine_##NAME(                                   \
-        const float *o_part, const float *lse_part, T *o, float *lse, int parts) {         \
-        combine<T>(o_part, lse_part, o, lse, parts);                                       \
+#define COMBINE(NAME, T, UNUSED)                                                               \
+    extern "C" __global__ void __launch_bounds__(256)                                          \
+        attention_combine_##NAME(const float *o_part, const float *lse_part, T *o, float *lse, \
+                                 int rows, int head_dim, int parts) {                          \
+        const int row = blockIdx.x * blockDim.y + threadIdx.y;                                 \
+        if (row >= rows)                                                                       \
+            return;                                                                            \
+        if (head_dim % 4 == 0)                                                                 \
+            combine<4>(o_part, lse_part, o, lse, row, rows, head_dim, parts);                  \
+        else                                                                                   \
+            combine<1>(o_part, lse_part, o, lse, row, rows, head_dim, parts);                  \
     }
 
 FOR_EACH_DTYPE(COMBINE, )
