@@ -52,7 +52,7 @@ template <class T, int VECTORS> struct MaskBytes {
 template <class T, int VECTORS> __device__ float scale_of(RegisterRow<T, VECTORS> &row) {
     __shared__ float part[2 * WARP];
     const float max = finite_or_zero(team_reduce<RowMax>(row.max(), part));
-    const float sum = team_reduce<RowSum>(row.exp_sum(ExpOf<T>(max)), part + WARP);
+    const float sum = team_reduce<RowSum>(row.to_exps(ExpOf<T>(max)), part + WARP);
     return sum == 0.0f ? 0.0f : 1.0f / sum;
 }
 
@@ -76,7 +76,7 @@ __device__ void masked(const T *__restrict__ x, const unsigned char *__restrict_
     const MaskBytes<T, ENTRIES / VEC<T>> seen(mask + at, Cut<T>(x + at, cols));
     RegisterRow<T, ENTRIES / VEC<T>> row(x + at, cols, threadIdx.x, blockDim.x);
     seen.hide(row);
-    row.write(y + at, scale_of(row));
+    row.write_scaled(y + at, scale_of(row));
 }
 
 template <class T>
@@ -98,7 +98,7 @@ __device__ void biased(const T *__restrict__ x, const T *__restrict__ bias, T *_
                 row.v[k][j] += add[j];
         }
     }
-    row.write(y + at, scale_of(row));
+    row.write_scaled(y + at, scale_of(row));
 }
 
 /* The last row sees the last column. */
@@ -108,7 +108,7 @@ template <class T> __device__ void causal(const T *__restrict__ x, T *__restrict
     const unsigned seen = last < 0 ? 0 : (unsigned)min(last + 1, (long long)cols);
     RegisterRow<T, ENTRIES / VEC<T>> row(x + at, seen, threadIdx.x, blockDim.x);
     const float scale = scale_of(row);
-    row.write(y + at, scale);
+    row.write_scaled(y + at, scale);
     fill(y + at + seen, cols - seen, 0.0f * scale);
 }
 
@@ -116,7 +116,7 @@ template <class T>
 __device__ void strided(const T *__restrict__ x, T *__restrict__ y, int cols, int ld) {
     const size_t at = (size_t)blockIdx.x * ld;
     RegisterRow<T, ENTRIES / VEC<T>> row(x + at, cols, threadIdx.x, blockDim.x);
-    row.write(y + at, scale_of(row));
+    row.write_scaled(y + at, scale_of(row));
 }
 
 #define MASKED_REGISTERS(dtype, T, name)                                                        \

@@ -109,7 +109,7 @@ template <class T, int VECTORS> struct RegisterRow {
     }
 
     /* Every entry becomes its exp; the sum of this thread's. */
-    template <class Exp> __device__ float exp_sum(const Exp &exp) {
+    template <class Exp> __device__ float to_exps(const Exp &exp) {
         float sums[VEC<T>];
 #pragma unroll
         for (int j = 0; j < VEC<T>; j++)
@@ -125,21 +125,35 @@ template <class T, int VECTORS> struct RegisterRow {
         return join_sums<VEC<T>>(sums) + ragged;
     }
 
-    /* After exp_sum. */
-    __device__ void write(T *out, float scale) const {
+    /* The same sum, and the entries stay. */
+    template <class Exp> __device__ float exp_sum(const Exp &exp) const {
+        RegisterRow exps = *this;
+        return exps.to_exps(exp);
+    }
+
+    /* out = result(entry). */
+    template <class F> __device__ void write(T *out, const F &result) const {
         uint4 *body = (uint4 *)(out + cut.head);
         if (has_ragged())
-            put(&out[cut.ragged(thread)], ragged * scale);
+            put(&out[cut.ragged(thread)], result(ragged));
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
             if (k * team + thread < cut.vectors) {
-                float scaled[VEC<T>];
+                float x[VEC<T>];
 #pragma unroll
                 for (int j = 0; j < VEC<T>; j++)
-                    scaled[j] = v[k][j] * scale;
-                body[k * team + thread] = pack<T>(scaled);
+                    x[j] = result(v[k][j]);
+                body[k * team + thread] = pack<T>(x);
             }
     }
+
+    /* After to_exps. */
+    __device__ void write_scaled(T *out, float scale) const {
+        write(out, [=](float v) { return v * scale; });
+    }
+
+    /* As for PackedRow: here nothing is packed. */
+    __device__ void keep_packed(unsigned = 0) const {}
 };
 
 struct StoreVector {
@@ -177,6 +191,19 @@ template <class T, int VECTORS> struct PackedRow {
 #pragma unroll
         for (int k = 0; k < VECTORS; k++)
             asm volatile("" : "+r"(v[k].x), "+r"(v[k].y), "+r"(v[k].z), "+r"(v[k].w));
+    }
+
+    /* Nor may ptxas, which does not see that.  zero: a 0 of which it does not know that it is one. */
+    __device__ void keep_packed(unsigned zero) {
+        if constexpr (sizeof(T) < 4) {
+#pragma unroll
+            for (int k = 0; k < VECTORS; k++) {
+                unsigned *words[] = {&v[k].x, &v[k].y, &v[k].z, &v[k].w};
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    asm volatile("xor.b32 %0, %0, %1;" : "+r"(*words[i]) : "r"(zero));
+            }
+        }
     }
 
     __device__ float max() const {

@@ -26,8 +26,8 @@ __device__ void prefetch(const T *__restrict__ x, T *__restrict__ y, int rows, i
             from = x + (size_t)(r + gridDim.x) * cols;
             ragged = start_copies<VECTORS>(slots, from, Cut<T>(from, cols), thread, team);
         }
-        const float sum = team_reduce<RowSum>(row.exp_sum(Exp(max)), part[turn] + WARP);
-        row.write(y + (size_t)r * cols, 1.0f / sum);
+        const float sum = team_reduce<RowSum>(row.to_exps(Exp(max)), part[turn] + WARP);
+        row.write_scaled(y + (size_t)r * cols, 1.0f / sum);
     }
 }
 

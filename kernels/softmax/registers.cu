@@ -5,27 +5,24 @@
  * `registers` takes expf in f32 and ex2 in 16-bit formats; `folded`, for f16, folds log2(e) into one
  * fma; `poly` has a polynomial of degree 5 on the FMA units in the place of ex2, so that the special
  * function unit, of which an SM has an eighth as many lanes, sees one reciprocal a row.
+ *
+ * log_softmax and log-sum-exp in 16 bits: their `rows` have 64 entries per thread, most of them empty in rows of 1024.
  */
-#include "kernels/softmax/on_chip.cuh"
+#include "kernels/softmax/results.cuh"
 
-template <class Exp, class T>
-__device__ void registers(const T *__restrict__ x, T *__restrict__ y, int cols) {
-    __shared__ float part[2 * WARP];
-    RegisterRow<T, 32 / VEC<T>> row(x + (size_t)blockIdx.x * cols, cols, threadIdx.x, blockDim.x);
-    const float max = team_reduce<RowMax>(row.max(), part);
-    const float sum = team_reduce<RowSum>(row.exp_sum(Exp(max)), part + WARP);
-    row.write(y + (size_t)blockIdx.x * cols, 1.0f / sum);
-}
-
-#define SOFTMAX_REGISTERS(dtype, T, name, Exp)                                           \
-    extern "C" __global__ void __launch_bounds__(1024)                                   \
-        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int cols) { \
-        registers<Exp<T>>(x, y, cols);                                                   \
+#define REGISTERS(dtype, T, name, Result)                                                   \
+    extern "C" __global__ void __launch_bounds__(1024)                                      \
+        name##_##dtype(const T *__restrict__ x, Result<T>::Out *__restrict__ y, int cols) { \
+        block_rows<Result<T>, RegisterRow<T, 32 / VEC<T>>>(x, y, cols);                     \
     }
 
-template <class T> using Folded = ExpFolded;
-template <class T> using Poly = ExpPoly;
+template <class T> using Folded = Softmax<T, ExpFolded>;
+template <class T> using Poly = Softmax<T, ExpPoly>;
 
-FOR_EACH_DTYPE(SOFTMAX_REGISTERS, registers, ExpOf)
-FOR_EACH_DTYPE(SOFTMAX_REGISTERS, poly, Poly)
-SOFTMAX_REGISTERS(f16, __half, folded, Folded)
+FOR_EACH_DTYPE(REGISTERS, softmax_registers, Softmax)
+FOR_EACH_DTYPE(REGISTERS, softmax_poly, Poly)
+REGISTERS(f16, __half, softmax_folded, Folded)
+REGISTERS(f16, __half, log_softmax_registers, LogSoftmax)
+REGISTERS(bf16, __nv_bfloat16, log_softmax_registers, LogSoftmax)
+REGISTERS(f16, __half, lse_registers, Lse)
+REGISTERS(bf16, __nv_bfloat16, lse_registers, Lse)

@@ -6,45 +6,36 @@
  * `lanes`: rows of at most 128 (256 in 16 bits) would give a lane a single vector.  Here 8 lanes take a row (16
  * in 16 bits, which have more ragged entries), so a warp has four (two) rows and each lane four (two) vectors
  * under way, and a reduction takes 3 (4) shuffles for all of them.
+ *
+ * log_softmax and log-sum-exp of short rows as well: the same with another result.
  */
-#include "kernels/softmax/on_chip.cuh"
-
-template <int VALUES, class Exp, class T>
-__device__ void warp_rows(const T *__restrict__ x, T *__restrict__ y, int rows, int cols) {
-    const int r = blockIdx.x * blockDim.y + threadIdx.y;
-    if (r >= rows)
-        return;
-    RegisterRow<T, VALUES / VEC<T>> row(x + (size_t)r * cols, cols, threadIdx.x, WARP);
-    const float max = warp_butterfly<RowMax>(row.max());
-    const float sum = warp_butterfly<RowSum>(row.exp_sum(Exp(max)));
-    row.write(y + (size_t)r * cols, 1.0f / sum);
-}
+#include "kernels/softmax/results.cuh"
 
 /* LANES neighbouring lanes per row; blockDim.x = LANES.  All lanes of a warp stay for its shuffles. */
-template <int LANES, class Exp, class T>
-__device__ void lanes(const T *__restrict__ x, T *__restrict__ y, int rows, int cols) {
+template <int LANES, class Result, int ENTRIES, class T>
+__device__ void lanes(const T *__restrict__ x, typename Result::Out *__restrict__ y, int rows,
+                      int cols) {
     const int r = blockIdx.x * blockDim.y + threadIdx.y;
-    const size_t at = (size_t)r * cols;
-    RegisterRow<T, 16 / VEC<T>> row(x + at, r < rows ? cols : 0, threadIdx.x, LANES);
-    const float max = warp_butterfly<RowMax, LANES>(row.max());
-    const float sum = warp_butterfly<RowSum, LANES>(row.exp_sum(Exp(max)));
-    row.write(y + at, 1.0f / sum);
+    if (LANES == WARP && r >= rows)
+        return;
+    RegisterRow<T, ENTRIES / VEC<T>> row(x + (size_t)r * cols, r < rows ? cols : 0, threadIdx.x,
+                                         LANES);
+    Result::template finish<Lanes<LANES>>(row, y, r, cols, threadIdx.x == 0 && r < rows);
 }
 
-#define SOFTMAX_LANES(dtype, T, name)                                                              \
-    extern "C" __global__ void __launch_bounds__(256)                                              \
-        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int rows, int cols) { \
-        lanes<2 * VEC<T>, ExpOf<T>>(x, y, rows, cols);                                             \
+#define SHORT_ROWS(dtype, T, name, LANES, ENTRIES, Result)                             \
+    extern "C" __global__ void __launch_bounds__(256) name##_##dtype(                  \
+        const T *__restrict__ x, Result<T>::Out *__restrict__ y, int rows, int cols) { \
+        lanes<LANES, Result<T>, ENTRIES>(x, y, rows, cols);                            \
     }
 
-FOR_EACH_DTYPE(SOFTMAX_LANES, lanes)
+#define LANES_ROWS(dtype, T, name, Result) SHORT_ROWS(dtype, T, name, 2 * VEC<T>, 16, Result)
 
-#define SOFTMAX_WARP_ROWS(dtype, T, name, VALUES)                                                  \
-    extern "C" __global__ void __launch_bounds__(256)                                              \
-        softmax_##name##_##dtype(const T *__restrict__ x, T *__restrict__ y, int rows, int cols) { \
-        warp_rows<VALUES, ExpOf<T>>(x, y, rows, cols);                                             \
-    }
-
-FOR_EACH_DTYPE(SOFTMAX_WARP_ROWS, warp_rows, 32)
-FOR_EACH_DTYPE(SOFTMAX_WARP_ROWS, warp_half, 16)
-FOR_EACH_DTYPE(SOFTMAX_WARP_ROWS, warp_short, 8)
+FOR_EACH_DTYPE(SHORT_ROWS, softmax_warp_rows, WARP, 32, Softmax)
+FOR_EACH_DTYPE(SHORT_ROWS, softmax_warp_half, WARP, 16, Softmax)
+FOR_EACH_DTYPE(SHORT_ROWS, softmax_warp_short, WARP, 8, Softmax)
+FOR_EACH_DTYPE(LANES_ROWS, softmax_lanes, Softmax)
+FOR_EACH_DTYPE(SHORT_ROWS, log_softmax_warp_half, WARP, 16, LogSoftmax)
+FOR_EACH_DTYPE(LANES_ROWS, log_softmax_lanes, LogSoftmax)
+FOR_EACH_DTYPE(SHORT_ROWS, lse_warp_half, WARP, 16, Lse)
+FOR_EACH_DTYPE(LANES_ROWS, lse_lanes, Lse)
