@@ -36,7 +36,8 @@ struct subject {
     char image_sha256[DIGEST_SIZE];
     char key[DIGEST_SIZE];
     unsigned ambiguous;
-    char unfit[REASON_SIZE], twin_unfit[REASON_SIZE]; /* why that device cannot run it; "" if it can */
+    char unfit[REASON_SIZE],
+        twin_unfit[REASON_SIZE]; /* why that device cannot run it; "" if it can */
     struct plain plain;
     struct outcome *outcomes; /* owned */
     bool *have;               /* owned */
@@ -49,6 +50,7 @@ struct run {
     size_t subject_count, group_count, job_count;
     struct subject *subjects;
     struct group *groups;
+    size_t *load_order;     /* subjects */
     struct worker *workers; /* threads.count */
     struct threads threads; /* jobs are shared out to them, and at the end a job's rows */
     atomic_bool stop;
@@ -63,12 +65,13 @@ struct run {
 /* A thread's own device and kernels. */
 struct worker {
     struct run *run;
-    struct device *device, *twin; /* twin: NULL without one */
+    struct device *device, *twin;                 /* twin: NULL without one */
     struct loaded_kernel **loaded, **loaded_twin; /* by subject; NULL: not yet */
 };
 
 status_t gate_device(struct device **out, const char *name, size_t elements) {
-    const struct device_options opt = {.shadow = true, .insn_budget = LAUNCH_INSNS + 256 * elements};
+    const struct device_options opt = {.shadow = true,
+                                       .insn_budget = LAUNCH_INSNS + 256 * elements};
     return device_open(out, name, &opt);
 }
 
@@ -157,7 +160,7 @@ static status_t load(struct worker *w, size_t subject) {
     return st;
 }
 
-/* The first thread's, before there are others. */
+/* The first one of a kernel, before any case runs: can its devices run it at all? */
 static status_t first_load(struct worker *w, size_t subject) {
     struct subject *s = &w->run->subjects[subject];
     status_t st = gate_load(&w->loaded[subject], s->unfit, w->device, s->kernel);
@@ -197,9 +200,10 @@ static status_t deliver_known(struct run *run, struct subject *s, size_t item, c
     }
     if (recorded)
         return deliver(run, s, item, name, &o, true);
-    const char *refusal = s->unfit[0]                                ? s->unfit
-                          : check == CHECK_TWIN && s->twin_unfit[0] ? s->twin_unfit
-                                                                    : kernel_refuses(s->kernel, dims);
+    const char *refusal = s->unfit[0] ? s->unfit
+                          : check == CHECK_TWIN && s->twin_unfit[0]
+                              ? s->twin_unfit
+                              : kernel_refuses(s->kernel, dims);
     if (!refusal)
         return OK;
     o.judgement = judgement_of(VERDICT_SKIP, "%s", refusal);
@@ -270,6 +274,13 @@ static status_t open_devices(struct worker *w) {
     return st;
 }
 
+static status_t load_job(void *context, unsigned worker, size_t job) {
+    struct run *run = context;
+    struct worker *w = &run->workers[worker];
+    status_t st = w->device ? OK : open_devices(w);
+    return st == OK ? first_load(w, run->load_order[job]) : st;
+}
+
 static status_t do_job(void *context, unsigned worker, size_t job) {
     struct run *run = context;
     struct worker *w = &run->workers[worker];
@@ -321,8 +332,7 @@ static status_t join_group(struct run *run, struct subject *s) {
         plan_clear(&plan);
         return st;
     }
-    run->groups[run->group_count++] =
-        (struct group){.kernel = k, .plan = plan};
+    run->groups[run->group_count++] = (struct group){.kernel = k, .plan = plan};
     return OK;
 }
 
@@ -346,20 +356,36 @@ done:
     return st;
 }
 
+/*
+ * One kernel of each image, then the others: a driver compiles an image where it is first loaded, which
+ * takes seconds, and threads that load different ones share that out.
+ */
+static void order_loads(struct run *run) {
+    size_t n = 0;
+    for (int later = 0; later < 2; later++)
+        for (size_t i = 0; i < run->subject_count; i++) {
+            size_t k = 0;
+            while (strcmp(run->subjects[k].kernel->image, run->subjects[i].kernel->image) != 0)
+                k++;
+            if ((k < i) == later)
+                run->load_order[n++] = i;
+        }
+}
+
 static status_t run_init(struct run *run, struct worker *first, const struct kernel *const *kernels,
                          size_t count) {
     status_t st = OK;
     run->subjects = calloc(count, sizeof *run->subjects);
     run->groups = calloc(count, sizeof *run->groups);
-    if (!run->subjects || !run->groups)
+    run->load_order = calloc(count, sizeof *run->load_order);
+    if (!run->subjects || !run->groups || !run->load_order)
         TRY(FAIL(ERR_NOMEM, "no memory for %zu kernels", count));
     run->subject_count = count;
     TRY(worker_init(first, run));
     TRY(open_devices(first));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         TRY(subject_init(run, &run->subjects[i], kernels[i], first));
-        TRY(first_load(first, i));
-    }
+    order_loads(run);
     for (size_t i = 0; i < run->group_count; i++) {
         run->groups[i].first_job = run->job_count;
         run->job_count += run->groups[i].plan.count;
@@ -379,6 +405,7 @@ static void run_clear(struct run *run) {
         plan_clear(&run->groups[i].plan);
     free(run->subjects);
     free(run->groups);
+    free(run->load_order);
     journal_close(run->journal);
     pthread_mutex_destroy(&run->lock);
 }
@@ -460,6 +487,7 @@ status_t gate_run(struct gate_report *out, const struct kernel *const *kernels, 
     TRY(run_init(&run, &workers[0], kernels, count));
     for (unsigned i = 1; i < threads; i++)
         TRY(worker_init(&workers[i], &run));
+    TRY(parallel_for(&run.threads, count, load_job, &run));
     run_status = run.status = parallel_for(&run.threads, run.job_count, do_job, &run);
     if (run_status != OK)
         snprintf(run.message, sizeof run.message, "%s", status_message());
