@@ -83,20 +83,16 @@ template <class T>
 __device__ void biased(const T *__restrict__ x, const T *__restrict__ bias, T *__restrict__ y,
                        int cols) {
     const size_t at = (size_t)blockIdx.x * cols;
+    const PackedRow<T, ENTRIES / VEC<T>> more(bias + at, cols, threadIdx.x, blockDim.x);
     RegisterRow<T, ENTRIES / VEC<T>> row(x + at, cols, threadIdx.x, blockDim.x);
-    if (row.has_ragged())
-        row.ragged += get(bias[at + row.cut.ragged(threadIdx.x)]);
-    const uint4 *body = (const uint4 *)(bias + at + row.cut.head);
+    row.ragged += more.ragged; /* nothing and nothing: -Inf, here and below */
 #pragma unroll
     for (int k = 0; k < ENTRIES / VEC<T>; k++) {
-        const unsigned i = k * blockDim.x + threadIdx.x;
-        if (i < row.cut.vectors) {
-            float add[VEC<T>];
-            unpack<T>(add, body[i]);
+        float add[VEC<T>];
+        unpack<T>(add, more.v[k]);
 #pragma unroll
-            for (int j = 0; j < VEC<T>; j++)
-                row.v[k][j] += add[j];
-        }
+        for (int j = 0; j < VEC<T>; j++)
+            row.v[k][j] += add[j];
     }
     row.write_scaled(y + at, scale_of(row));
 }
