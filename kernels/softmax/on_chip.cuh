@@ -160,17 +160,24 @@ struct StoreVector {
     __device__ void operator()(uint4 *to, uint4 v) const { *to = v; }
 };
 
+struct AddNothing {
+    __device__ void operator()(float *, unsigned) const {}
+};
+
 /*
  * The same as it came from memory: a 16-bit entry takes half a register, and its exp is taken twice.
+ * add(entries, i) changes vector i each time that it is unpacked.
  */
-template <class T, int VECTORS> struct PackedRow {
+template <class T, int VECTORS, class Add = AddNothing> struct PackedRow {
     uint4 v[VECTORS];
     float ragged;
     Cut<T> cut;
     unsigned thread, team;
+    Add add;
 
-    __device__ PackedRow(const T *row, unsigned n, unsigned thread, unsigned team)
-        : cut(row, n), thread(thread), team(team) {
+    __device__ PackedRow(const T *row, unsigned n, unsigned thread, unsigned team,
+                         const Add &add = Add())
+        : cut(row, n), thread(thread), team(team), add(add) {
         const uint4 *body = (const uint4 *)(row + cut.head);
         ragged = thread < cut.head + cut.tail ? get(row[cut.ragged(thread)]) : NEG_INF;
 #pragma unroll
@@ -206,12 +213,18 @@ template <class T, int VECTORS> struct PackedRow {
         }
     }
 
+    __device__ void entries(float *x, int k) const {
+        unpack<T>(x, v[k]);
+        if (k * team + thread < cut.vectors)
+            add(x, k * team + thread);
+    }
+
     __device__ float max() const {
         float max = ragged;
 #pragma unroll
         for (int k = 0; k < VECTORS; k++) {
             float x[VEC<T>];
-            unpack<T>(x, v[k]);
+            entries(x, k);
 #pragma unroll
             for (int j = 0; j < VEC<T>; j++)
                 max = fmaxf(max, x[j]);
@@ -227,7 +240,7 @@ template <class T, int VECTORS> struct PackedRow {
 #pragma unroll
         for (int k = 0; k < VECTORS; k++) {
             float x[VEC<T>];
-            unpack<T>(x, v[k]);
+            entries(x, k);
 #pragma unroll
             for (int j = 0; j < VEC<T>; j++)
                 sums[j] += exp(x[j]);
@@ -257,7 +270,7 @@ template <class T, int VECTORS> struct PackedRow {
 #pragma unroll
         for (int k = 0; k < VECTORS; k++) {
             float x[VEC<T>];
-            unpack<T>(x, v[k]);
+            entries(x, k);
             const unsigned i = k * team + thread;
 #pragma unroll
             for (int j = 0; j < VEC<T>; j++)
@@ -275,7 +288,7 @@ template <class T, int VECTORS> struct PackedRow {
         for (int k = 0; k < VECTORS; k++)
             if (k * team + thread < cut.vectors) {
                 float x[VEC<T>];
-                unpack<T>(x, v[k]);
+                entries(x, k);
 #pragma unroll
                 for (int j = 0; j < VEC<T>; j++)
                     x[j] = result(x[j]);

@@ -9,7 +9,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
 ASSAY_KERNELS=$kernels "$assay" list | awk '/\(recommended: / { print $1 }
-    $1 ~ /_(cluster|pipelined|poly|lanes|registers)_/ { print $1 }' | sort -u >"$work/recommended"
+    $1 ~ /_(cluster|pipelined|poly|lanes|registers|packed|combine)_/ { print $1 }' | sort -u >"$work/recommended"
 [ "$(wc -l <"$work/recommended")" -ge 3 ] || { echo "hardly any kernel is recommended"; exit 1; }
 
 # The entries of the recommended kernels, and the images they are in: from the built manifests.
