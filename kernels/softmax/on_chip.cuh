@@ -258,7 +258,7 @@ template <class T, int VECTORS, class Add = AddNothing> struct PackedRow {
             float x[DEPTH][VEC<T>];
 #pragma unroll
             for (int j = 0; j < DEPTH; j++)
-                unpack<T>(x[j], v[k + j]);
+                entries(x[j], k + j);
             s = push_vectors<Exp>(s, x);
         }
         return s;
