@@ -26,7 +26,7 @@ function(assay_portable target)
     install(TARGETS ${target} DESTINATION .)
     install(DIRECTORY ${CMAKE_BINARY_DIR}/lib ${CMAKE_BINARY_DIR}/corpus DESTINATION .)
     install(DIRECTORY ${CMAKE_BINARY_DIR}/kernels DESTINATION . FILES_MATCHING
-        PATTERN *.ptx PATTERN manifest.yaml PATTERN CMakeFiles EXCLUDE)
+        PATTERN *.ptx PATTERN manifest.yaml PATTERN budgets.txt PATTERN CMakeFiles EXCLUDE)
 endfunction()
 
 # assay_data(FOLDER): the source's FOLDER, beside the program as well, where it looks for its data:
