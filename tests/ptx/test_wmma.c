@@ -176,7 +176,7 @@ struct setting {
     unsigned space;   /* 0: .global; 1: generic; 2: a and b in .shared */
     bool defaults;    /* no strides */
     bool doubled;     /* every element of a, b, c times 2 between load and mma */
-    bool crossed;     /* d's registers are c's in another order */
+    char into;        /* d's registers are: 0: its own; 'a', 'b': theirs; 'c': c's in another order */
     const char *target;
 };
 
@@ -188,8 +188,8 @@ static void lists(char text[4][160], const struct setting *s) {
     list(text[0], 160, wide ? "ga" : "a", regs_of(t, s->shape.m));
     list(text[1], 160, wide ? "gb" : "b", regs_of(t, s->shape.n));
     list(text[2], 160, wide ? "gc" : "c", c);
-    if (!s->crossed) {
-        list(text[3], 160, wide ? "gd" : "e", d);
+    if (s->into != 'c') {
+        list(text[3], 160, s->into == 'a' ? "a" : s->into == 'b' ? "b" : wide ? "gd" : "e", d);
         return;
     }
     int n = snprintf(text[3], 160, "{");
@@ -317,11 +317,28 @@ static bool exists(const struct type *t, const struct shape *s) {
 }
 
 /*
- * d's registers may be c's in another order: no text forbids it.  Where ptxas 13.0 makes two HMMA of a
- * wmma, the first overwrites what the second one is to read, so a GPU is not asked.
+ * d in the registers of a, of b, or of c in another order, where they are enough: no text forbids it.
+ * Where ptxas 13.0 makes two HMMA of a wmma, the first overwrites what the second one is to read, so a
+ * GPU is not asked.
  */
+static void test_shared_registers(struct rng *rng, struct setting s) {
+    const struct type *t = s.type;
+    unsigned elements = s.shape.m * s.shape.n / 32, d = t->d_f16 ? elements / 2 : elements;
+    if (t->kind != KIND_FLOAT)
+        return;
+    s.into = 'c';
+    if (t->c_f16 == t->d_f16)
+        run_case(rng, &s);
+    s.into = 'a';
+    if (regs_of(t, s.shape.m) >= d)
+        run_case(rng, &s);
+    s.into = 'b';
+    if (regs_of(t, s.shape.n) >= d)
+        run_case(rng, &s);
+}
+
 static void test_forms(struct rng *rng, const char *target) {
-    const bool crossed = strcmp(job_device, "cpu") == 0;
+    const bool shared_registers = strcmp(job_device, "cpu") == 0;
     for (size_t t = 0; t < COUNT(types); t++)
         for (size_t h = 0; h < COUNT(shapes); h++)
             for (unsigned l = 0; l < (target ? 4u : 16u) && exists(&types[t], &shapes[h]); l++) {
@@ -341,10 +358,8 @@ static void test_forms(struct rng *rng, const char *target) {
                 make_matrix(&s.c, rng, s.defaults, m, n, s.type->c_f16 ? 2 : wide, C_AT);
                 make_matrix(&s.d, rng, s.defaults, m, n, s.type->d_f16 ? 2 : wide, 0);
                 run_case(rng, &s);
-                s.crossed = s.type->kind == KIND_FLOAT && s.type->c_f16 == s.type->d_f16;
-                if (crossed && s.crossed && l < 2)
-                    run_case(rng, &s);
-                s.crossed = false;
+                if (shared_registers && l < 2)
+                    test_shared_registers(rng, s);
                 s.doubled = t == 0 && l < 4;
                 if (s.doubled)
                     run_case(rng, &s);
