@@ -260,6 +260,9 @@ DECLARE_BIND(tensor_copy) {
     if (in->op == PTX_OP_TENSOR_STORE || in->op == PTX_OP_TENSOR_REDUCE)
         return space == SPACE_GLOBAL && in->mods.hint == (in->group_count > 2) &&
                USE(x, tensor_copy);
+    if (in->op == PTX_OP_TENSOR_PREFETCH)
+        return space == SPACE_GLOBAL && in->mods.hint == (in->group_count > 1) &&
+               USE(x, tensor_copy);
     return (space == SPACE_CLUSTER || (space == SPACE_SHARED && !in->mods.multicast)) &&
            USE(x, tensor_copy);
 }

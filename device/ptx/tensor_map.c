@@ -173,7 +173,7 @@ struct box {
 /*
  * What an H200 answers with CUDA_ERROR_ILLEGAL_INSTRUCTION: an address in dimension 0 that is no
  * multiple of 16, and negative coordinates of what is stored (CUDA C++ Programming Guide, "Using TMA":
- * "the top left corner cannot have any negative indices"; loads may have them).
+ * "the top left corner cannot have any negative indices"; loads and prefetches may have them).
  */
 static bool check_corner(const struct box *b, struct warp *w, const struct xinsn *x, unsigned lane) {
     uint64_t to = b->map.address;
@@ -190,7 +190,8 @@ static bool check_corner(const struct box *b, struct warp *w, const struct xinsn
 static bool read_map(struct box *b, struct warp *w, const struct xinsn *x, unsigned lane) {
     const struct ptx_insn *in = x->insn;
     b->leaves = in->op == PTX_OP_TENSOR_STORE || in->op == PTX_OP_TENSOR_REDUCE;
-    uint64_t address = row64(w, x->c)[lane] + (uint64_t)group(x, b->leaves ? 0 : 1)->offset;
+    bool first = b->leaves || in->op == PTX_OP_TENSOR_PREFETCH; /* the map is the first operand */
+    uint64_t address = row64(w, x->c)[lane] + (uint64_t)group(x, first ? 0 : 1)->offset;
     uint8_t bytes[DEV_TENSOR_MAP_BYTES];
     if (address % MAP_ALIGN)
         return wrong(w, x, lane, FAULT_MISALIGNED, address,
@@ -254,27 +255,37 @@ static enum ptx_type number_type(enum dev_tensor_type type) {
     return types[type];
 }
 
+/*
+ * How many of the `count` elements from the box's element `first` on are moved; the others stay as
+ * they are, zeros in a load.  What leaves for a tensor is cut at its edge by 16 bytes, not by
+ * elements, as an H200 does it: elements outside that share 16 bytes with one inside are written like
+ * it, and that is a fault where they are past the end of the buffer.
+ */
+static unsigned moved(const struct box *b, const struct box_row *r, uint32_t first, unsigned count,
+                      enum move how) {
+    int64_t c = b->at[0] + first;
+    if (!r->inside || c < 0 || (uint64_t)c >= b->map.dims[0])
+        return 0;
+    uint64_t left = b->map.dims[0] - (uint64_t)c;
+    return how == MOVE_LOAD && left < count ? (unsigned)left : count;
+}
+
 /* 16 bytes of a row: elements from `first` on, between `chunk` and global memory. */
 static bool move_chunk(struct warp *w, const struct xinsn *x, unsigned lane, const struct box *b,
                        const struct box_row *r, uint32_t first, uint8_t chunk[16],
                        enum move how) {
-    unsigned count = 16 / b->each;
-    int64_t c = b->at[0] + first;
-    bool whole = r->inside && c >= 0 && (uint64_t)c + count <= b->map.dims[0];
-    uint64_t at = r->global + (uint64_t)c * b->each;
-    bool at_once = whole && how != MOVE_REDUCE;
-    launch_charge(w->launch, at_once ? 1 : count);
+    unsigned whole = 16 / b->each, count = moved(b, r, first, whole, how);
+    uint64_t at = r->global + (uint64_t)(b->at[0] + first) * b->each;
+    bool at_once = how != MOVE_REDUCE && count == whole;
+    launch_charge(w->launch, at_once || !count ? 1 : count);
     if (at_once)
         return mem_copy_at(w, x, lane, SPACE_GLOBAL, at, 16, chunk, how == MOVE_STORE);
-    for (unsigned e = 0; e < count; e++, c++, at += b->each) {
+    for (unsigned e = 0; e < count; e++, at += b->each) {
         uint8_t *element = chunk + (size_t)e * b->each;
-        if (!r->inside || c < 0 || (uint64_t)c >= b->map.dims[0])
-            continue; /* a load has zeros there */
         bool good = how == MOVE_REDUCE
                         ? reduce_at(w, x, lane, SPACE_GLOBAL, at, b->each,
                                     number_type(b->map.type), element)
-                        : mem_copy_at(w, x, lane, SPACE_GLOBAL, at, b->each, element,
-                                      how == MOVE_STORE);
+                        : mem_copy_at(w, x, lane, SPACE_GLOBAL, at, b->each, element, false);
         if (!good)
             return false;
     }
@@ -337,6 +348,8 @@ bool tensor_copy_lane(struct warp *w, const struct xinsn *x, unsigned lane) {
     struct box b;
     if (!read_map(&b, w, x, lane))
         return false;
+    if (x->insn->op == PTX_OP_TENSOR_PREFETCH)
+        return true; /* no effect on values */
     if (!b.leaves)
         return load_box(w, x, lane, &b);
     uint64_t from = source_address(w, x, lane, 1);

@@ -26,6 +26,7 @@ struct copy {
     const char *insn;
     unsigned blocks;       /* of a cluster; 0: none */
     uint8_t *map_bytes;    /* instead of the map: for hostile ones */
+    size_t tensor_bytes;   /* 0: TENSOR_BYTES */
     size_t tensor_written; /* bytes; the rest stays poison */
     size_t map_offset;
     bool shadow;
@@ -109,13 +110,14 @@ static status_t run_copy(const struct copy *c) {
     struct device_options options = {.shadow = c->shadow, .insn_budget = c->budget ? c->budget : 1 << 20};
     size_t size = make_text(text, sizeof text, c, box_bytes());
     unsigned blocks = c->blocks ? c->blocks : 1;
+    size_t room = c->tensor_bytes ? c->tensor_bytes : TENSOR_BYTES;
     run = (struct dev_run){0};
     TRY(job_open(&dev, job_device, &options));
     TRY(device_load(&loaded, dev, "test", text, size));
     TRY(device_alloc(&b_out, dev, 2 * SHARED_BYTES));
-    TRY(device_alloc(&b_in, dev, TENSOR_BYTES));
+    TRY(device_alloc(&b_in, dev, room));
     TRY(device_alloc(&b_map, dev, sizeof bytes));
-    TRY(buffer_write(b_in, tensor, c->tensor_written ? c->tensor_written : TENSOR_BYTES));
+    TRY(buffer_write(b_in, tensor, c->tensor_written ? c->tensor_written : room));
     map.address = buffer_address(b_in);
     TRY(dev_tensor_map_encode(bytes + c->map_offset, dev, &map));
     if (c->map_bytes)
@@ -133,7 +135,7 @@ static status_t run_copy(const struct copy *c) {
     TRY(device_launch(&run, dev, &launch));
     if (run.completed) {
         TRY(buffer_read(image, b_out, sizeof image));
-        TRY(buffer_read(after, b_in, TENSOR_BYTES));
+        TRY(buffer_read(after, b_in, room));
     }
     harness_note(text, size);
 done:
@@ -181,16 +183,22 @@ static unsigned in_shared(const struct copy *c, unsigned at) {
     }
 }
 
-/* The byte of `tensor` where element `index` of the box begins; -1: outside. */
-static long in_tensor(const struct copy *c, uint64_t index) {
+/*
+ * The byte of `tensor` where element `index` of the box begins; -1: outside.  For a store dimension 0
+ * ends at a multiple of 16 bytes, as on an H200.
+ */
+static long in_tensor(const struct copy *c, uint64_t index, bool store) {
     size_t each = dev_tensor_type_bytes(map.type);
-    long at = 0;
+    long at = 0, unit = (long)(16 / each);
     bool inside = true;
     for (unsigned i = 0; i < map.rank; i++) {
         unsigned count = (map.box[i] + map.element_strides[i] - 1) / map.element_strides[i];
         long x = c->at[i] + (long)(index % count) * (long)map.element_strides[i];
         index /= count;
-        inside = inside && x >= 0 && x < (long)map.dims[i];
+        long end = (long)map.dims[i];
+        if (store && i == 0)
+            end = (end + unit - 1) / unit * unit;
+        inside = inside && x >= 0 && x < end;
         at += x * (long)(i ? map.strides[i - 1] : each);
     }
     return inside ? at : -1;
@@ -205,7 +213,7 @@ static void expect_load(const struct copy *c, unsigned block) {
     }
     for (uint64_t e = 0; e < box_bytes() / each; e++)
         for (size_t k = 0; k < each; k++) {
-            long at = in_tensor(c, e);
+            long at = in_tensor(c, e, false);
             want[in_shared(c, (unsigned)(e * each + k))] = at < 0 ? 0 : tensor[at + (long)k];
         }
     CHECK_EQ(memcmp(want, image[block], sizeof want), 0, c->insn);
@@ -221,7 +229,7 @@ static void expect_store(const struct copy *c) {
     }
     memcpy(want, tensor, sizeof want);
     for (uint64_t e = 0; e < box_bytes() / each; e++) {
-        long at = in_tensor(c, e);
+        long at = in_tensor(c, e, true);
         for (size_t k = 0; at >= 0 && k < each; k++)
             want[at + (long)k] = s[in_shared(c, (unsigned)(e * each + k))];
     }
@@ -328,12 +336,8 @@ static void test_multicast(struct rng *rng) {
     }
 }
 
-/*
- * Reductions on whole numbers: any order gives one result.  On a GPU dimension 0 has whole 16 bytes: an
- * H200 reduced the third u32 of a tensor of one.
- */
+/* Reductions on whole numbers: any order gives one result. */
 static void test_reductions(struct rng *rng) {
-    const bool whole = strcmp(job_device, "cpu") != 0;
     for (unsigned n = 0; n < 30; n++) {
         static uint8_t want[TENSOR_BYTES];
         struct copy c = {.shadow = n % 2, .insn = ""};
@@ -342,7 +346,7 @@ static void test_reductions(struct rng *rng) {
         unsigned op = n % 3;
         map.type = op == 2 ? DEV_TENSOR_U32 : n & 1 ? DEV_TENSOR_S32 : DEV_TENSOR_U32;
         map.box[0] = 4;
-        map.dims[0] = whole ? 4 * (1 + rng_below(rng, 2)) : 1 + rng_below(rng, 6);
+        map.dims[0] = 1 + rng_below(rng, 6);
         map.swizzle = 0;
         if (map.dims[0] * 4 > 16)
             for (unsigned i = 1; i < map.rank; i++)
@@ -353,7 +357,7 @@ static void test_reductions(struct rng *rng) {
         c.insn = instruction(map.rank, 7 + op);
         memcpy(want, tensor, sizeof want);
         for (uint64_t e = 0; e < box_bytes() / each; e++) {
-            long at = in_tensor(&c, e);
+            long at = in_tensor(&c, e, true);
             uint32_t old, b = FILL + in_shared(&c, (unsigned)(e * each)) / 4;
             if (at < 0)
                 continue;
@@ -468,9 +472,9 @@ static void test_budget(void) {
         int32_t at;
         uint64_t budget; /* more than the loop has instructions and copies of 16 bytes */
     } cases[] = {
-        {"bytes", LOOP("8192", "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d4, {%r20}], "
-                               "[%r10]"),
-         DEV_TENSOR_U8, 64, 0, 992, 200000}, /* 8 bytes inside */
+        {"bytes", LOOP("8192", "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::"
+                               "bytes [%r10], [%d4, {%r20}], [%r11]"),
+         DEV_TENSOR_U8, 64, 0, 992, 100000}, /* 8 bytes inside */
         {"reductions", LOOP("8192", "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group "
                                     "[%d4, {%r20}], [%r10]"),
          DEV_TENSOR_F16, 32, 0, 0, 200000},
@@ -504,6 +508,47 @@ static void plain_map(void) {
                                   .element_strides = {1, 1}};
 }
 
+/* 3 words of a buffer that has no fourth: what leaves for them takes 16 bytes, a load 12. */
+static void test_edge_of_buffer(void) {
+    static const struct {
+        unsigned form, bytes;
+        bool fault;
+    } cases[] = {{2, 12, true}, {2, 16, false}, {7, 12, true}, {7, 16, false}, {0, 12, false}};
+    map = (struct dev_tensor_map){
+        .type = DEV_TENSOR_U32, .rank = 1, .dims = {3}, .box = {4}, .element_strides = {1}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct copy c = {.insn = instruction(1, cases[i].form),
+                         .tensor_bytes = cases[i].bytes,
+                         .shadow = i % 2};
+        if (cases[i].fault)
+            faulty("the fourth of three words", &c, FAULT_OUT_OF_BOUNDS);
+        else
+            clean(&c);
+    }
+}
+
+static void test_prefetch(void) {
+    static const struct {
+        int32_t x, y;
+        bool fault;
+    } cases[] = {{4, 1, false},  {2, 0, true},     {-2, 0, true},  {-4, 0, false}, {0, -1, false},
+                 {400, 0, false}, {402, 0, true}, {0, 400, false}};
+    plain_map();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct copy c = {.insn = instruction(2, 4), .at = {cases[i].x, cases[i].y}};
+        if (cases[i].fault)
+            faulty("a prefetch at no multiple of 16 bytes", &c, FAULT_MISALIGNED);
+        else
+            clean(&c);
+    }
+    uint8_t zeros[DEV_TENSOR_MAP_BYTES] = {0};
+    struct copy c = {.insn = instruction(2, 4), .map_bytes = zeros};
+    faulty("a prefetch without a map", &c, FAULT_OUT_OF_BOUNDS);
+    c = (struct copy){.insn = "@%p2 cp.async.bulk.prefetch.tensor.2d.L2.global.L2::cache_hint [%d5, "
+                              "{%r20, %r21}], %d6;\n"};
+    clean(&c);
+}
+
 static void test_faults(struct rng *rng) {
     const char *load = "@%p2 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
                        "bytes [%r10], [%d4, {%r20, %r21}], [%r11];\n";
@@ -534,6 +579,8 @@ static void test_faults(struct rng *rng) {
         c.at[0] = 4;
         clean(&c);
     }
+    test_edge_of_buffer();
+    test_prefetch();
     plain_map();
     c = (struct copy){.insn = "@%p2 cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::"
                               "complete_tx::bytes [%r10], [%d4, {%r20, %r21, %r22}], [%r11];\n"};
