@@ -119,7 +119,8 @@ size_t dev_tensor_type_bytes(enum dev_tensor_type type);
 /*
  * A tensor in global memory and the boxes that cp.async.bulk.tensor copies of it, as
  * cuTensorMapEncodeTiled takes them (CUDA Driver API, "Tensor Map Object Management"): tile mode, no
- * interleaving, zeros outside the tensor.  Dimension 0 is the one whose elements lie side by side.
+ * interleaving, zeros outside the tensor.  Dimension 0 is the one whose elements lie side by side; what
+ * is stored there ends at a multiple of 16 bytes, so up to 15 bytes past the tensor are written.
  */
 struct dev_tensor_map {
     enum dev_tensor_type type;
