@@ -303,7 +303,7 @@ done:
     return st;
 }
 
-/* What the emulator gives a thread; a context's own default of 1 KiB is soon used up. */
+/* Frames and all, as much as the emulator gives beside the frames; a context's own default is 1 KiB. */
 #define STACK_BYTES (PTX_RECURSION_BYTES + PTX_ALLOCA_BYTES)
 
 /* Does it take stack while it runs: by alloca, or because it calls functions that may come back to it? */

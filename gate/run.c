@@ -151,7 +151,7 @@ status_t gate_check(struct outcome *out, struct loaded_kernel *lk, struct loaded
 
 static status_t load(struct worker *w, size_t subject) {
     struct subject *s = &w->run->subjects[subject];
-    char reason[REASON_SIZE]; /* the same as the first thread's */
+    char reason[REASON_SIZE]; /* the same as at the first load */
     status_t st = OK;
     if (!w->loaded[subject])
         st = gate_load(&w->loaded[subject], reason, w->device, s->kernel);

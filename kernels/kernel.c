@@ -262,9 +262,11 @@ static status_t check_recommended(const struct understood *u) {
     const enum dim *dims = u->kernel.op->dims, length = op_row_length(u->kernel.op);
     struct range range;
     size_t i = 0;
-    while (dims[i] != length)
+    while (dims[i] != DIM_NONE && dims[i] != length)
         i++;
     status_t st = range_parse(&range, u->kernel.recommended);
+    if (st == OK && dims[i] == DIM_NONE)
+        st = FAIL(ERR_SYNTAX, "op %s has no %s", u->kernel.op->name, dim_name(length));
     if (st == OK && (range.lo < u->detail.accepts[i].lo || range.hi > u->detail.accepts[i].hi))
         st = FAIL(ERR_SYNTAX, "%s = %s: the kernel does not accept all of them", dim_name(length),
                   u->kernel.recommended);

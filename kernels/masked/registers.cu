@@ -83,7 +83,8 @@ template <class T>
 __device__ void biased(const T *__restrict__ x, const T *__restrict__ bias, T *__restrict__ y,
                        int cols) {
     const size_t at = (size_t)blockIdx.x * cols;
-    const PackedRow<T, ENTRIES / VEC<T>> more(bias + at, cols, threadIdx.x, blockDim.x);
+    const PackedRow<T, ENTRIES / VEC<T>> more(bias + at, Cut<T>(x + at, cols), threadIdx.x,
+                                              blockDim.x);
     RegisterRow<T, ENTRIES / VEC<T>> row(x + at, cols, threadIdx.x, blockDim.x);
     row.ragged += more.ragged; /* nothing and nothing: -Inf, here and below */
 #pragma unroll

@@ -177,7 +177,12 @@ template <class T, int VECTORS, class Add = AddNothing> struct PackedRow {
 
     __device__ PackedRow(const T *row, unsigned n, unsigned thread, unsigned team,
                          const Add &add = Add())
-        : cut(row, n), thread(thread), team(team), add(add) {
+        : PackedRow(row, Cut<T>(row, n), thread, team, add) {}
+
+    /* Cut as another row is, which lies as far from a 16-byte boundary. */
+    __device__ PackedRow(const T *row, const Cut<T> &cut, unsigned thread, unsigned team,
+                         const Add &add = Add())
+        : cut(cut), thread(thread), team(team), add(add) {
         const uint4 *body = (const uint4 *)(row + cut.head);
         ragged = thread < cut.head + cut.tail ? get(row[cut.ragged(thread)]) : NEG_INF;
 #pragma unroll
@@ -200,7 +205,10 @@ template <class T, int VECTORS, class Add = AddNothing> struct PackedRow {
             asm volatile("" : "+r"(v[k].x), "+r"(v[k].y), "+r"(v[k].z), "+r"(v[k].w));
     }
 
-    /* Nor may ptxas, which does not see that.  zero: a 0 of which it does not know that it is one. */
+    /*
+     * Nor may ptxas, to which an empty asm is nothing: it must see the words change.  zero: a 0 of which it
+     * cannot know that it is one, as the sign of a number of columns.
+     */
     __device__ void keep_packed(unsigned zero) {
         if constexpr (sizeof(T) < 4) {
 #pragma unroll

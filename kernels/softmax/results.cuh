@@ -26,7 +26,7 @@ struct Block {
 
 /*
  * Each has Out, the type of a result, and finish(), for all threads of the team that holds row number r, a
- * RegisterRow or a PackedRow.  first: true in one of them.
+ * RegisterRow or, but for Softmax, a PackedRow.  first: true in one of them.
  */
 template <class T, class Exp = ExpOf<T>> struct Softmax {
     typedef T Out;

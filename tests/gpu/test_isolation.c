@@ -207,7 +207,7 @@ static void buffers_are_lost(void **state) {
     close_all();
 }
 
-/* Every field reaches the driver: the fake one makes the bytes that cpu makes; also after a crash. */
+/* Images whose threads need more stack than a context gives, and what needs none. */
 static void stacks_are_deep(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof deep / sizeof *deep; i++) {
@@ -224,6 +224,7 @@ static void stacks_are_deep(void **state) {
     }
 }
 
+/* Every field reaches the driver: the fake one makes the bytes that cpu makes; also after a crash. */
 static void tensor_maps(void **state) {
     (void)state;
     struct device *cpu;
