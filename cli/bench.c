@@ -10,13 +10,15 @@ struct bench_args {
     struct strings globs, shapes;
     const char *device, *dir, *beside;
     uint64_t seed;
-    bool json;
+    bool json, recommended;
 };
 
-enum { KEY_SHAPE = CLI_KEY_FIRST, KEY_SEED, KEY_JSON, KEY_BESIDE };
+enum { KEY_SHAPE = CLI_KEY_FIRST, KEY_SEED, KEY_JSON, KEY_BESIDE, KEY_RECOMMENDED };
 
 static const struct argp_option options[] = {
     {"kernel", 'k', "GLOB", 0, "Only kernels whose name matches; may be repeated", 1},
+    {"recommended", KEY_RECOMMENDED, NULL, 0,
+     "Only the kernels that `assay list` recommends, at shapes for which it does", 1},
     {"device", 'd', "DEVICE", 0, "cpu (default: counts), cuda:0 (times)", 1},
     {"shape", KEY_SHAPE, "SHAPE", 0,
      "Measure at this shape (4x33, or rows=8,heads=2,...) instead of the op's own list; may be "
@@ -47,6 +49,9 @@ static error_t parse(int key, char *arg, struct argp_state *state) {
         return cli_stop(state, cli_number(&args->seed, "--seed", arg, 0, INT64_MAX));
     case KEY_JSON:
         args->json = true;
+        return 0;
+    case KEY_RECOMMENDED:
+        args->recommended = true;
         return 0;
     case KEY_BESIDE:
         args->beside = arg;
@@ -82,19 +87,26 @@ static status_t make_jobs(struct jobs *out, const struct bench_args *args,
     if (!fits || !out->items)
         TRY(FAIL(ERR_NOMEM, "no memory for arguments"));
     for (size_t i = 0; i < count; i++) {
-        struct bench_job job = {.kernel = kernels[i], .suite = args->shapes.count == 0};
+        struct bench_job job = {.kernel = kernels[i],
+                                .suite = args->shapes.count == 0,
+                                .recommended = args->recommended};
+        if (args->recommended && !kernels[i]->recommended)
+            continue;
         if (job.suite)
             out->items[out->count++] = job;
         for (size_t s = 0; s < args->shapes.count; s++) {
             if (cli_shape(&job.dims, kernels[i]->op, args->shapes.items[s]) != OK)
                 continue;
             fits[s] = true;
-            out->items[out->count++] = job;
+            if (!args->recommended || kernel_recommended(kernels[i], job.dims))
+                out->items[out->count++] = job;
         }
     }
     for (size_t s = 0; s < args->shapes.count; s++)
         if (!fits[s])
             TRY(cli_shape(&out->items[0].dims, kernels[0]->op, args->shapes.items[s]));
+    if (out->count == 0)
+        TRY(FAIL(ERR_USAGE, "--recommended: none of the kernels is, at these shapes"));
 done:
     free(fits);
     return st;

@@ -112,7 +112,7 @@ done:
 }
 
 /* The op's own list, fitted to this kernel's formats; what the kernel refuses is no row. */
-static status_t plan_suite(struct bench *b, const struct kernel *k) {
+static status_t plan_suite(struct bench *b, const struct kernel *k, bool recommended) {
     status_t st = OK;
     const char *refusal = "its op has no list of shapes: name one with --shape";
     size_t first = b->report->count;
@@ -120,6 +120,8 @@ static status_t plan_suite(struct bench *b, const struct kernel *k) {
     for (size_t i = 0; bench_suite_shape(&dims, k->op, i, device_info(b->dev)->timed); i++) {
         TRY(fit_rows(&dims, b, k));
         refusal = kernel_refuses(k, dims);
+        if (!refusal && recommended && !kernel_recommended(k, dims))
+            refusal = "not recommended for any shape of its op's list";
         if (!refusal)
             TRY(add_row(b, k, dims, NULL));
     }
@@ -134,7 +136,7 @@ static status_t plan(struct bench *b, const struct bench_job *jobs, size_t count
     for (size_t i = 0; i < count; i++) {
         const struct bench_job *job = &jobs[i];
         if (job->suite)
-            TRY(plan_suite(b, job->kernel));
+            TRY(plan_suite(b, job->kernel, job->recommended));
         else
             TRY(add_row(b, job->kernel, job->dims, kernel_refuses(job->kernel, job->dims)));
     }

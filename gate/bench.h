@@ -19,6 +19,7 @@
 struct bench_job {
     const struct kernel *kernel;
     bool suite;
+    bool recommended;      /* of the suite's shapes only those for which the kernel is recommended */
     struct case_dims dims; /* unless suite */
 };
 

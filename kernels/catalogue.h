@@ -108,6 +108,9 @@ unsigned kernel_ambiguous(const struct loaded_kernel *lk);
  * the next call on this thread. */
 const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims);
 
+/* Are its rows of a length for which the kernel is recommended? */
+bool kernel_recommended(const struct kernel *kernel, struct case_dims dims);
+
 /* The accepted shape next to `dims`: each dimension the smallest accepted from there on, or the
  * largest of all. */
 struct case_dims kernel_nearest(const struct kernel *kernel, struct case_dims dims);

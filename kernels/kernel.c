@@ -405,6 +405,12 @@ void kernel_free(struct kernel *kernel) {
 
 /* ---- what it says about a shape -------------------------------------------------------------- */
 
+bool kernel_recommended(const struct kernel *kernel, struct case_dims dims) {
+    struct range range;
+    return kernel->recommended && range_parse(&range, kernel->recommended) == OK &&
+           range_contains(&range, dim_get(&dims, op_row_length(kernel->op)));
+}
+
 const char *kernel_refuses(const struct kernel *kernel, struct case_dims dims) {
     static _Thread_local char reason[160];
     const struct understood *u = (const struct understood *)kernel;

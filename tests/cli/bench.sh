@@ -28,6 +28,16 @@ has out '^rope_vector_f16 +rows=3,heads=2,head_dim=64 +1548 '
 has out '^rmsnorm_registers_f16 +4x96 +1728 +[0-9]+ +[0-9]+ +[0-9.]+ +1\.'
 [ "$(wc -l <out)" -eq 3 ] || fail "expected two rows: $(cat out)"
 
+# What is recommended, at the lengths for which it is.
+run 0 bench --recommended -k 'softmax_lanes_f32' -k 'softmax_registers_f32' -k 'softmax_warp_f32' --shape 2x64 --shape 2x700
+awk 'NR > 1 { print $1, $2 }' out | sort >rows
+printf 'softmax_lanes_f32 2x64\nsoftmax_registers_f32 2x700\n' | cmp -s - rows || fail "not what is recommended: $(cat out)"
+run 0 bench --recommended -k 'softmax_*_f32' -k 'rope_vector_f16'
+[ "$(grep -c 'x256 ' out)" -eq 1 ] || fail "expected one softmax of 256 columns: $(cat out)"
+has out '^rope_vector_f16 '
+has out '^softmax_split_f32 +1x[0-9]+ +SKIP: not recommended for any shape'
+refused 2 'none of the kernels is' bench --recommended -k softmax_warp_f32
+
 # JSON, and beside what a gate found.
 run 0 bench -k softmax_warp_f32 --shape 2x64 --json
 has out '"warp_insns": [1-9][0-9]*,'
