@@ -90,9 +90,7 @@ static status_t make_jobs(struct jobs *out, const struct bench_args *args,
         struct bench_job job = {.kernel = kernels[i],
                                 .suite = args->shapes.count == 0,
                                 .recommended = args->recommended};
-        if (args->recommended && !kernels[i]->recommended)
-            continue;
-        if (job.suite)
+        if (job.suite && (!args->recommended || kernels[i]->recommended))
             out->items[out->count++] = job;
         for (size_t s = 0; s < args->shapes.count; s++) {
             if (cli_shape(&job.dims, kernels[i]->op, args->shapes.items[s]) != OK)
@@ -104,9 +102,10 @@ static status_t make_jobs(struct jobs *out, const struct bench_args *args,
     }
     for (size_t s = 0; s < args->shapes.count; s++)
         if (!fits[s])
-            TRY(cli_shape(&out->items[0].dims, kernels[0]->op, args->shapes.items[s]));
+            TRY(cli_shape(&(struct case_dims){0}, kernels[0]->op, args->shapes.items[s]));
     if (out->count == 0)
-        TRY(FAIL(ERR_USAGE, "--recommended: none of the kernels is, at these shapes"));
+        TRY(FAIL(ERR_USAGE, "--recommended: none of the kernels is%s (see assay list)",
+                 args->shapes.count ? " at these shapes" : ""));
 done:
     free(fits);
     return st;

@@ -119,9 +119,9 @@ static status_t plan_suite(struct bench *b, const struct kernel *k, bool recomme
     struct case_dims dims = {0};
     for (size_t i = 0; bench_suite_shape(&dims, k->op, i, device_info(b->dev)->timed); i++) {
         TRY(fit_rows(&dims, b, k));
-        refusal = kernel_refuses(k, dims);
-        if (!refusal && recommended && !kernel_recommended(k, dims))
-            refusal = "not recommended for any shape of its op's list";
+        refusal = recommended && !kernel_recommended(k, dims)
+                      ? "recommended for no shape of its op's list: name one with --shape"
+                      : kernel_refuses(k, dims);
         if (!refusal)
             TRY(add_row(b, k, dims, NULL));
     }

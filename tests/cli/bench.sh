@@ -35,8 +35,13 @@ printf 'softmax_lanes_f32 2x64\nsoftmax_registers_f32 2x700\n' | cmp -s - rows |
 run 0 bench --recommended -k 'softmax_*_f32' -k 'rope_vector_f16'
 [ "$(grep -c 'x256 ' out)" -eq 1 ] || fail "expected one softmax of 256 columns: $(cat out)"
 has out '^rope_vector_f16 '
-has out '^softmax_split_f32 +1x[0-9]+ +SKIP: not recommended for any shape'
-refused 2 'none of the kernels is' bench --recommended -k softmax_warp_f32
+has out '^softmax_split_f32 +1x[0-9]+ +SKIP: recommended for no shape'
+has out '^softmax_lanes_f32 +[0-9x]+ +SKIP: recommended for no shape'
+run 0 bench --recommended -k attention_combine_f32 -k softmax_lanes_f32 --shape parts=2,rows=2,head_dim=64 --shape 2x64
+has out '^softmax_lanes_f32 +2x64 +1024 '
+[ "$(wc -l <out)" -eq 2 ] || fail "expected one row: $(cat out)"
+refused 2 'none of the kernels is (see' bench --recommended -k softmax_warp_f32
+refused 2 'none of the kernels is at these' bench --recommended -k 'softmax_lanes_f32' --shape 2x700
 
 # JSON, and beside what a gate found.
 run 0 bench -k softmax_warp_f32 --shape 2x64 --json
