@@ -17,22 +17,22 @@
 
 static const struct case_dims reductions[] = {MATRIX(1024), MATRIX(4096), MATRIX(32768),
                                               MATRIX(1 << 20)};
-static const struct case_dims softmaxes[] = {MATRIX(256),    MATRIX(1024),  MATRIX(4096),
-                                             MATRIX(8192),   MATRIX(32768), MATRIX(131072),
-                                             MATRIX(1 << 20)};
+static const struct case_dims softmaxes[] = {MATRIX(128),   MATRIX(256),    MATRIX(512),
+                                             MATRIX(1024),  MATRIX(4096),   MATRIX(8192),
+                                             MATRIX(32768), MATRIX(131072), MATRIX(1 << 20)};
 static const struct case_dims choices[] = {TOPK(128), TOPK(1024), TOPK(32768), TOPK(131072)};
 /* As wide as models are. */
 static const struct case_dims norms[] = {MATRIX(1024), MATRIX(2048), MATRIX(4096), MATRIX(8192),
                                          MATRIX(16384)};
 static const struct case_dims ropes[] = {HEADS(8, 128), HEADS(32, 128), HEADS(32, 64)};
 /* 16384 tokens. */
-static const struct case_dims attentions[] = {ATTENTION(4, 16, 4096, 128),
-                                              ATTENTION(4, 32, 4096, 64)};
+static const struct case_dims attentions[] = {
+    ATTENTION(4, 16, 4096, 128), ATTENTION(4, 32, 4096, 64), ATTENTION(4, 8, 4096, 256)};
 /* 2048 and 16384 keys in parts of 256. */
 static const struct case_dims combines[] = {{.parts = 8, .rows = 1, .head_dim = 128},
                                             {.parts = 64, .rows = 1, .head_dim = 128}};
-static const struct case_dims small_attentions[] = {ATTENTION(1, 2, 128, 128),
-                                                    ATTENTION(1, 2, 128, 64)};
+static const struct case_dims small_attentions[] = {
+    ATTENTION(1, 2, 128, 128), ATTENTION(1, 2, 128, 64), ATTENTION(1, 2, 128, 256)};
 
 static const struct {
     const char *op;
@@ -40,11 +40,16 @@ static const struct {
     size_t count;
     const struct case_dims *counted; /* on a device that is not timed; NULL: the same */
 } suites[] = {
-    {"sum", LIST(reductions), NULL},    {"max", LIST(reductions), NULL},
-    {"softmax", LIST(softmaxes), NULL}, {"log_softmax", LIST(softmaxes), NULL},
-    {"lse", LIST(softmaxes), NULL},     {"softmax_topk", LIST(choices), NULL},
-    {"layernorm", LIST(norms), NULL},   {"rmsnorm", LIST(norms), NULL},
-    {"rope", LIST(ropes), NULL},        {"attention", LIST(attentions), small_attentions},
+    {"sum", LIST(reductions), NULL},
+    {"max", LIST(reductions), NULL},
+    {"softmax", LIST(softmaxes), NULL},
+    {"log_softmax", LIST(softmaxes), NULL},
+    {"lse", LIST(softmaxes), NULL},
+    {"softmax_topk", LIST(choices), NULL},
+    {"layernorm", LIST(norms), NULL},
+    {"rmsnorm", LIST(norms), NULL},
+    {"rope", LIST(ropes), NULL},
+    {"attention", LIST(attentions), small_attentions},
     {"attention_combine", LIST(combines), NULL},
 };
 
