@@ -40,16 +40,11 @@ static const struct {
     size_t count;
     const struct case_dims *counted; /* on a device that is not timed; NULL: the same */
 } suites[] = {
-    {"sum", LIST(reductions), NULL},
-    {"max", LIST(reductions), NULL},
-    {"softmax", LIST(softmaxes), NULL},
-    {"log_softmax", LIST(softmaxes), NULL},
-    {"lse", LIST(softmaxes), NULL},
-    {"softmax_topk", LIST(choices), NULL},
-    {"layernorm", LIST(norms), NULL},
-    {"rmsnorm", LIST(norms), NULL},
-    {"rope", LIST(ropes), NULL},
-    {"attention", LIST(attentions), small_attentions},
+    {"sum", LIST(reductions), NULL},    {"max", LIST(reductions), NULL},
+    {"softmax", LIST(softmaxes), NULL}, {"log_softmax", LIST(softmaxes), NULL},
+    {"lse", LIST(softmaxes), NULL},     {"softmax_topk", LIST(choices), NULL},
+    {"layernorm", LIST(norms), NULL},   {"rmsnorm", LIST(norms), NULL},
+    {"rope", LIST(ropes), NULL},        {"attention", LIST(attentions), small_attentions},
     {"attention_combine", LIST(combines), NULL},
 };
 

@@ -36,8 +36,7 @@ struct subject {
     char image_sha256[DIGEST_SIZE];
     char key[DIGEST_SIZE];
     unsigned ambiguous;
-    char unfit[REASON_SIZE],
-        twin_unfit[REASON_SIZE]; /* why that device cannot run it; "" if it can */
+    char unfit[REASON_SIZE], twin_unfit[REASON_SIZE]; /* why that device cannot run it; "" if it can */
     struct plain plain;
     struct outcome *outcomes; /* owned */
     bool *have;               /* owned */
@@ -65,13 +64,12 @@ struct run {
 /* A thread's own device and kernels. */
 struct worker {
     struct run *run;
-    struct device *device, *twin;                 /* twin: NULL without one */
+    struct device *device, *twin; /* twin: NULL without one */
     struct loaded_kernel **loaded, **loaded_twin; /* by subject; NULL: not yet */
 };
 
 status_t gate_device(struct device **out, const char *name, size_t elements) {
-    const struct device_options opt = {.shadow = true,
-                                       .insn_budget = LAUNCH_INSNS + 256 * elements};
+    const struct device_options opt = {.shadow = true, .insn_budget = LAUNCH_INSNS + 256 * elements};
     return device_open(out, name, &opt);
 }
 
@@ -200,10 +198,9 @@ static status_t deliver_known(struct run *run, struct subject *s, size_t item, c
     }
     if (recorded)
         return deliver(run, s, item, name, &o, true);
-    const char *refusal = s->unfit[0] ? s->unfit
-                          : check == CHECK_TWIN && s->twin_unfit[0]
-                              ? s->twin_unfit
-                              : kernel_refuses(s->kernel, dims);
+    const char *refusal = s->unfit[0]                                ? s->unfit
+                          : check == CHECK_TWIN && s->twin_unfit[0] ? s->twin_unfit
+                                                                    : kernel_refuses(s->kernel, dims);
     if (!refusal)
         return OK;
     o.judgement = judgement_of(VERDICT_SKIP, "%s", refusal);
@@ -332,7 +329,8 @@ static status_t join_group(struct run *run, struct subject *s) {
         plan_clear(&plan);
         return st;
     }
-    run->groups[run->group_count++] = (struct group){.kernel = k, .plan = plan};
+    run->groups[run->group_count++] =
+        (struct group){.kernel = k, .plan = plan};
     return OK;
 }
 

@@ -81,7 +81,10 @@ template <class T> inline __device__ uint4 pack(const float *v) {
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* A row's entries from index * chunk_cols on, chunk_cols of them or what is left: n, from entry `at` of the matrix. */
+/*
+ * A row's entries from index * chunk_cols on, chunk_cols of them or what is left: n, from entry `at` of
+ * the matrix on.
+ */
 struct Chunk {
     size_t at;
     unsigned n;

@@ -4,7 +4,6 @@
  * vectors only.  So two blocks share a multiprocessor, and all loads of a row are under way at once.
  */
 #include "kernels/softmax/on_chip.cuh"
-#include "kernels/softmax/online.cuh"
 
 template <class T> struct AddShared {
     const uint4 *slots;

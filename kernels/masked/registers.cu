@@ -12,7 +12,6 @@
  * A row with nothing in view is all 0.  One with NaN or +Inf in view is all NaN, hidden entries too.
  */
 #include "kernels/softmax/on_chip.cuh"
-#include "kernels/softmax/online.cuh"
 
 #define ENTRIES 32 /* per thread */
 

@@ -10,6 +10,7 @@
  * one barrier.
  */
 #include "kernels/cluster.cuh"
+#include "kernels/softmax/results.cuh"
 #include "kernels/softmax/shared_row.cuh"
 
 #define MAX_BLOCKS 8 /* the largest cluster that every GPU with clusters has */
@@ -46,8 +47,7 @@ __device__ void cluster(const T *__restrict__ x, T *__restrict__ y, int cols, in
     cluster_arrive_relaxed();
     const SharedRow<T> row(slots, x + chunk.at, chunk.n);
     row.template copy_pieces<PIECES, DEPTH>(x + chunk.at);
-    const float m = fmaxf(row.ragged, NEG_INF); /* never NaN */
-    Online s = {m, Exp(finite_or_zero(m))(row.ragged)};
+    Online s = state_of<Exp>(row.ragged);
     for (int piece = 0; piece * DEPTH * blockDim.x < row.cut.vectors; piece++) {
         wait_groups<PIECES - 1>(PIECES - 1 - piece);
         s = push_piece<Exp>(s, row, piece * DEPTH * blockDim.x + threadIdx.x);
@@ -59,10 +59,7 @@ __device__ void cluster(const T *__restrict__ x, T *__restrict__ y, int cols, in
         store_in_block(&states[rank * warps + warp], lane, make_float2(s.m, s.l));
     cluster_arrive();
     cluster_wait();
-    s = join_states<Exp>(states, blocks * warps);
-    const Exp exp(s.m);
-    const float scale = 1.0f / s.l;
-    row.write(y + chunk.at, [&](float v) { return exp(v) * scale; });
+    row.write(y + chunk.at, SoftmaxOf<Exp>(join_states<Exp>(states, blocks * warps)));
 }
 
 /* Three blocks of at most 72 KiB share a multiprocessor: while one computes, others load and store. */

@@ -22,6 +22,12 @@ template <int N> __device__ float join_sums(float *sums) {
     return sums[0];
 }
 
+/* The state of one entry. */
+template <class Exp> __device__ Online state_of(float x) {
+    const float m = fmaxf(x, NEG_INF); /* never NaN */
+    return Online{m, Exp(finite_or_zero(m))(x)};
+}
+
 /* The state s with the entries of DEPTH vectors: the sum is rescaled once for all of them. */
 template <class Exp, int DEPTH, int N>
 __device__ Online push_vectors(Online s, const float (&v)[DEPTH][N]) {
@@ -259,8 +265,7 @@ template <class T, int VECTORS, class Add = AddNothing> struct PackedRow {
     /* The (max, sum) of this thread's entries, DEPTH vectors at a time. */
     template <class Exp, int DEPTH> __device__ Online state() const {
         static_assert(VECTORS % DEPTH == 0, "every vector is pushed once");
-        const float m = fmaxf(ragged, NEG_INF); /* never NaN */
-        Online s = {m, Exp(finite_or_zero(m))(ragged)};
+        Online s = state_of<Exp>(ragged);
 #pragma unroll
         for (int k = 0; k < VECTORS; k += DEPTH) {
             float x[DEPTH][VEC<T>];

@@ -9,7 +9,7 @@
  * enough that the row is still in L2 then.  It is at least the chunks of a row, so that a second job waits
  * for smaller tickets only.
  */
-#include "kernels/softmax/on_chip.cuh"
+#include "kernels/softmax/results.cuh"
 #include "kernels/softmax/states.cuh"
 
 #define MAX_THREADS 512
@@ -19,20 +19,6 @@
 /* Written once and not read again: what is to stay in L2 is x. */
 struct StoreStreaming {
     __device__ void operator()(uint4 *to, uint4 v) const { __stcs(to, v); }
-};
-
-/* What is written for an entry, the row's (max, sum) known. */
-template <class Exp> struct SoftmaxOf {
-    Exp exp;
-    float scale;
-    __device__ explicit SoftmaxOf(Online s) : exp(s.m), scale(1.0f / s.l) {}
-    __device__ float operator()(float x) const { return exp(x) * scale; }
-};
-
-template <class Exp> struct LogSoftmaxOf {
-    float m, log_sum;
-    __device__ explicit LogSoftmaxOf(Online s) : m(s.m), log_sum(logf(s.l)) {}
-    __device__ float operator()(float x) const { return (x - m) - log_sum; }
 };
 
 template <template <class> class Result, class Exp, class T>

@@ -7,6 +7,21 @@
 
 #include "kernels/softmax/on_chip.cuh"
 
+/* ---- entries: what becomes of one, the row's (max, sum) known -------------------------------- */
+
+template <class Exp> struct SoftmaxOf {
+    Exp exp;
+    float scale;
+    __device__ explicit SoftmaxOf(Online s) : exp(s.m), scale(1.0f / s.l) {}
+    __device__ float operator()(float x) const { return exp(x) * scale; }
+};
+
+template <class Exp> struct LogSoftmaxOf {
+    float m, log_sum;
+    __device__ explicit LogSoftmaxOf(Online s) : m(s.m), log_sum(logf(s.l)) {}
+    __device__ float operator()(float x) const { return (x - m) - log_sum; }
+};
+
 /* ---- teams: whose values are combined -------------------------------------------------------- */
 
 template <int LANES> struct Lanes {

@@ -3,8 +3,7 @@
  * block leaves the (max, sum) of its chunk, then each joins its row's states and writes its chunk.  x is
  * read twice, the second time from L2 if the row is still there.  lse needs the first reading only.
  */
-#include "kernels/softmax/on_chip.cuh"
-#include "kernels/softmax/online.cuh"
+#include "kernels/softmax/results.cuh"
 
 /*
  * An infinite maximum is shifted by 0: a +Inf makes a sum +Inf, which is what lse wants, and -Inf adds
@@ -65,16 +64,13 @@ __device__ void write_chunk(const T *x, T *y, int cols, int chunk_cols, const F 
         softmax_##name##_##dtype(const T *__restrict__ x, const float2 *__restrict__ states,     \
                                  T *__restrict__ y, int cols, int chunk_cols) {                  \
         const Online s = or_nan(join_row(states, blockIdx.y, gridDim.x));                        \
-        const ExpOf<T> exp(s.m);                                                                 \
-        const float scale = 1.0f / s.l;                                                          \
-        write_chunk(x, y, cols, chunk_cols, [&](float v) { return exp(v) * scale; });            \
+        write_chunk(x, y, cols, chunk_cols, SoftmaxOf<ExpOf<T>>(s));                             \
     }                                                                                            \
     extern "C" __global__ void __launch_bounds__(512)                                            \
         log_softmax_##name##_##dtype(const T *__restrict__ x, const float2 *__restrict__ states, \
                                      T *__restrict__ y, int cols, int chunk_cols) {              \
         const Online s = or_nan(join_row(states, blockIdx.y, gridDim.x));                        \
-        const float log_sum = logf(s.l);                                                         \
-        write_chunk(x, y, cols, chunk_cols, [&](float v) { return (v - s.m) - log_sum; });       \
+        write_chunk(x, y, cols, chunk_cols, LogSoftmaxOf<ExpOf<T>>(s));                          \
     }                                                                                            \
     extern "C" __global__ void __launch_bounds__(512)                                            \
         softmax_lse_##name##_##dtype(const T *__restrict__ x, const float2 *__restrict__ states, \
