@@ -98,6 +98,7 @@ struct Chunk {
 
 /* How 16-byte boundaries cut a row. */
 template <class T> struct Cut {
+    static constexpr bool RAGGED = true;
     unsigned head, vectors, tail;
 
     __device__ Cut(const T *row, unsigned n) {
@@ -109,6 +110,21 @@ template <class T> struct Cut {
     /* Of the head + tail < 2 VEC<T> ragged elements, the place in the row of number k. */
     __device__ unsigned ragged(unsigned k) const { return k < head ? k : k + VEC<T> * vectors; }
 };
+
+/* The same of a row of whole vectors on a 16-byte boundary. */
+template <class T> struct Whole {
+    static constexpr bool RAGGED = false;
+    static constexpr unsigned head = 0;
+    unsigned vectors;
+
+    __device__ Whole(const T *, unsigned n) : vectors(n / VEC<T>) {}
+    __device__ unsigned ragged(unsigned k) const { return k; } /* never asked for one */
+};
+
+/* Are all rows of cols elements, the first one at x, such rows? */
+template <class T> __device__ bool all_whole(const T *x, int cols) {
+    return ((size_t)x | cols * sizeof(T)) % 16 == 0;
+}
 
 /* Three kernels from one template: NAME_f32, NAME_f16, NAME_bf16. */
 #define FOR_EACH_DTYPE(define, ...)                                  \

@@ -1,11 +1,13 @@
 /*
- * Rung 10.  A row for a warp, for a quarter of one or for a block, whatever suits its length, with
+ * Rung 10.  A row for a warp, for an eighth to a half of one or for a block, whatever suits its length, with
  * up to eight 16-byte loads under way in each thread.
  *
  * `block_row`: rows of some thousands; one batch of loads, one barrier.
  * `warp_row`: rows of hundreds; no barrier, and while one warp folds its row others load.
- * `short_row`: sixteen lanes per row: a fold takes 4 shuffles for two rows where a warp takes 5 for
- * one, which is what limits rows of 256 and less.
+ * `short_row`: 4 to 16 lanes per row, as many as it fills with two loads each: a fold takes 2
+ * shuffles for eight rows, or 4 for two, where a warp takes 5 for one, which is what limits rows of
+ * 256 and less.  Of whole vectors, as rows of 32 or 64 mostly are, nothing is ragged, and so the
+ * instructions for that are spared.
  *
  * y is f32 (NAME_DTYPE) or of x's type (NAME_to_DTYPE, rounded once in the end).
  */
@@ -19,29 +21,40 @@ __device__ void block_row(const In *x, Out *y, unsigned, int cols) {
         put(&y[blockIdx.x], v);
 }
 
-/* LANES neighbouring lanes per row; blockDim.x = LANES, BLOCK threads in all. */
-template <class Op, int LANES, int DEPTH, class In, class Out>
-__device__ void lanes_row(const In *x, Out *y, unsigned rows, int cols) {
-    const unsigned r = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
-    const unsigned lane = threadIdx.x % LANES;
-    float v = Op::identity();
-
-    if (r < rows)
-        v = stream<Op, DEPTH>(x + (size_t)r * cols, cols, lane, LANES);
-    for (int offset = LANES / 2; offset > 0; offset /= 2)
-        v = Op::combine(v, __shfl_down_sync(0xffffffff, v, offset, LANES));
-    if (r < rows && lane == 0)
-        put(&y[r], v);
+/* The values of every `lanes` neighbours, a power of two and at most MOST, for their first one. */
+template <class Op, int MOST> __device__ float fold(float v, unsigned lanes) {
+#pragma unroll
+    for (unsigned offset = MOST / 2; offset > 0; offset /= 2)
+        if (offset < lanes)
+            v = Op::combine(v, __shfl_down_sync(0xffffffff, v, offset, lanes));
+    return v;
 }
 
 template <class Op, class In, class Out>
 __device__ void warp_row(const In *x, Out *y, unsigned rows, int cols) {
-    lanes_row<Op, 32, 8>(x, y, rows, cols);
+    const unsigned r = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+    float v = Op::identity();
+
+    if (r < rows)
+        v = stream<Op, 8>(x + (size_t)r * cols, cols, lane, 32);
+    v = fold<Op, 32>(v, 32);
+    if (r < rows && lane == 0)
+        put(&y[r], v);
 }
 
+/* A row for blockDim.x lanes, 4, 8 or 16. */
 template <class Op, class In, class Out>
 __device__ void short_row(const In *x, Out *y, unsigned rows, int cols) {
-    lanes_row<Op, 16, 4>(x, y, rows, cols);
+    const unsigned r = blockIdx.x * blockDim.y + threadIdx.y, lanes = blockDim.x;
+    const In *row = x + (size_t)r * cols;
+    float v = Op::identity();
+
+    if (r < rows)
+        v = all_whole(x, cols) ? stream_cut<Op, 4, 4>(row, Whole<In>(row, cols), threadIdx.x, lanes)
+                               : stream_cut<Op, 4, 4>(row, Cut<In>(row, cols), threadIdx.x, lanes);
+    v = fold<Op, 16>(v, lanes);
+    if (r < rows && threadIdx.x == 0)
+        put(&y[r], v);
 }
 
 #define ROW_KERNEL(dtype, T, Out, op, name, body)                                                 \

@@ -1,8 +1,8 @@
 /*
  * One thread's share of a row, read at the speed of memory: thread `thread` of `team` takes every
- * team'th 16-byte vector, DEPTH loads under way before the first is used, and at most one of the
- * ragged elements.  VEC<T> chains, one for each place in the vector, are joined by a tree in the end:
- * of n elements a chain takes ceil(n / (VEC<T> team)).
+ * team'th 16-byte vector, DEPTH loads under way before the first is used, and every team'th of the
+ * ragged elements, at most one in a team of 2 VEC<T> or more.  VEC<T> chains, one for each place in
+ * the vector, are joined by a tree in the end: of n elements a chain takes ceil(n / (VEC<T> team)).
  */
 #ifndef KERNELS_REDUCE_STREAM_CUH
 #define KERNELS_REDUCE_STREAM_CUH
@@ -62,15 +62,29 @@ __device__ void for_each_vector(const uint4 *body, unsigned vectors, unsigned th
             take(raw[k]);
 }
 
-template <class Op, int DEPTH, class T>
-__device__ float stream(const T *__restrict__ row, unsigned n, unsigned thread, unsigned team) {
-    const Cut<T> cut(row, n);
+/* cut: a Cut<T>, or a Whole<T> where the row is one.  team >= LEAST. */
+template <class Op, int DEPTH, int LEAST = 32, class How, class T>
+__device__ float stream_cut(const T *__restrict__ row, const How &cut, unsigned thread,
+                            unsigned team) {
     Chains<Op, T> chains;
 
     for_each_vector<DEPTH>((const uint4 *)(row + cut.head), cut.vectors, thread, team,
                            [&](uint4 raw) { chains.take(raw); });
-    const float v = chains.join();
-    return thread < cut.head + cut.tail ? Op::combine(v, get(row[cut.ragged(thread)])) : v;
+    float v = chains.join();
+    if constexpr (How::RAGGED) {
+        const unsigned ragged = cut.head + cut.tail; /* below 2 VEC<T> */
+        if constexpr (LEAST >= 2 * VEC<T>)
+            v = thread < ragged ? Op::combine(v, get(row[cut.ragged(thread)])) : v;
+        else
+            for (unsigned k = thread; k < ragged; k += team)
+                v = Op::combine(v, get(row[cut.ragged(k)]));
+    }
+    return v;
+}
+
+template <class Op, int DEPTH, class T>
+__device__ float stream(const T *__restrict__ row, unsigned n, unsigned thread, unsigned team) {
+    return stream_cut<Op, DEPTH>(row, Cut<T>(row, n), thread, team);
 }
 
 #endif

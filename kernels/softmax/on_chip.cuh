@@ -68,10 +68,56 @@ template <class Exp> __device__ Online join_states(const float2 *states, unsigne
     return Online{m, warp_butterfly<RowSum>(l)};
 }
 
-template <class T, int VECTORS> struct RegisterRow {
+/* A thread's VECTORS vectors of a row, unpacked. */
+template <class T, int VECTORS> struct Entries {
     float v[VECTORS][VEC<T>];
+
+    __device__ void clear(int k) {
+#pragma unroll
+        for (int j = 0; j < VEC<T>; j++)
+            v[k][j] = NEG_INF;
+    }
+
+    __device__ float max(float max = NEG_INF) const {
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++)
+                max = fmaxf(max, v[k][j]);
+        return max;
+    }
+
+    /* Every entry becomes its exp; their sum. */
+    template <class Exp> __device__ float to_exps(const Exp &exp) {
+        float sums[VEC<T>];
+#pragma unroll
+        for (int j = 0; j < VEC<T>; j++)
+            sums[j] = 0.0f;
+#pragma unroll
+        for (int k = 0; k < VECTORS; k++)
+#pragma unroll
+            for (int j = 0; j < VEC<T>; j++) {
+                v[k][j] = exp(v[k][j]);
+                sums[j] += v[k][j];
+            }
+        return join_sums<VEC<T>>(sums);
+    }
+
+    /* The same sum, and the entries stay. */
+    template <class Exp> __device__ float exp_sum(const Exp &exp) const {
+        Entries exps = *this;
+        return exps.to_exps(exp);
+    }
+
+    /* As for PackedRow: here nothing is packed. */
+    __device__ void keep_packed(unsigned = 0) const {}
+};
+
+/* How: how the row is cut, Cut<T> or Whole<T>. */
+template <class T, int VECTORS, class How = Cut<T>> struct RegisterRow : Entries<T, VECTORS> {
+    using Entries<T, VECTORS>::v;
     float ragged; /* entry number cut.ragged(thread), where thread < head + tail */
-    Cut<T> cut;
+    How cut;
     unsigned thread, team;
 
     __device__ RegisterRow(const T *row, unsigned n, unsigned thread, unsigned team)
@@ -89,46 +135,32 @@ template <class T, int VECTORS> struct RegisterRow {
 
     __device__ void load(const uint4 *body) {
 #pragma unroll
-        for (int k = 0; k < VECTORS; k++) {
-            if (k * team + thread < cut.vectors) {
+        for (int k = 0; k < VECTORS; k++)
+            if (k * team + thread < cut.vectors)
                 unpack<T>(v[k], body[k * team + thread]);
-            } else {
-#pragma unroll
-                for (int j = 0; j < VEC<T>; j++)
-                    v[k][j] = NEG_INF;
-            }
-        }
+            else
+                this->clear(k);
     }
 
     __device__ bool has_ragged() const {
-        return thread < cut.head + cut.tail;
+        if constexpr (How::RAGGED)
+            return thread < cut.head + cut.tail;
+        else
+            return false;
     }
 
     __device__ float max() const {
-        float max = ragged;
-#pragma unroll
-        for (int k = 0; k < VECTORS; k++)
-#pragma unroll
-            for (int j = 0; j < VEC<T>; j++)
-                max = fmaxf(max, v[k][j]);
-        return max;
+        return Entries<T, VECTORS>::max(ragged);
     }
 
     /* Every entry becomes its exp; the sum of this thread's. */
     template <class Exp> __device__ float to_exps(const Exp &exp) {
-        float sums[VEC<T>];
-#pragma unroll
-        for (int j = 0; j < VEC<T>; j++)
-            sums[j] = 0.0f;
-#pragma unroll
-        for (int k = 0; k < VECTORS; k++)
-#pragma unroll
-            for (int j = 0; j < VEC<T>; j++) {
-                v[k][j] = exp(v[k][j]);
-                sums[j] += v[k][j];
-            }
-        ragged = exp(ragged);
-        return join_sums<VEC<T>>(sums) + ragged;
+        float sum = Entries<T, VECTORS>::to_exps(exp);
+        if constexpr (How::RAGGED) {
+            ragged = exp(ragged);
+            sum += ragged;
+        }
+        return sum;
     }
 
     /* The same sum, and the entries stay. */
@@ -157,9 +189,6 @@ template <class T, int VECTORS> struct RegisterRow {
     __device__ void write_scaled(T *out, float scale) const {
         write(out, [=](float v) { return v * scale; });
     }
-
-    /* As for PackedRow: here nothing is packed. */
-    __device__ void keep_packed(unsigned = 0) const {}
 };
 
 struct StoreVector {

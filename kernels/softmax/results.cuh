@@ -24,9 +24,18 @@ template <class Exp> struct LogSoftmaxOf {
 
 /* ---- teams: whose values are combined -------------------------------------------------------- */
 
-template <int LANES> struct Lanes {
+struct Warp {
+    template <class Op> static __device__ float reduce(float v) { return warp_butterfly<Op>(v); }
+};
+
+/* blockDim.x neighbours, a power of two and at most a warp. */
+struct Lanes {
     template <class Op> static __device__ float reduce(float v) {
-        return warp_butterfly<Op, LANES>(v);
+#pragma unroll
+        for (unsigned offset = WARP / 2; offset > 0; offset /= 2)
+            if (offset < blockDim.x)
+                v = Op::combine(v, __shfl_xor_sync(FULL_WARP, v, offset));
+        return v;
     }
 };
 
@@ -40,11 +49,13 @@ struct Block {
 /* ---- results --------------------------------------------------------------------------------- */
 
 /*
- * Each has Out, the type of a result, and finish(), for all threads of the team that holds row number r, a
- * RegisterRow or, but for Softmax, a PackedRow.  first: true in one of them.
+ * Each has Out, the type of a result; PER_ENTRY: is there one for each entry; and finish(), for all
+ * threads of the team that holds row number r: a RegisterRow, a TileRow (lanes.cu) or, but for
+ * Softmax, a PackedRow.  first: true in one of them.
  */
 template <class T, class Exp = ExpOf<T>> struct Softmax {
     typedef T Out;
+    static constexpr bool PER_ENTRY = true;
 
     template <class Team, class Row>
     static __device__ void finish(Row &row, T *y, size_t r, int cols, bool) {
@@ -69,6 +80,7 @@ template <class Exp, class Team, class Row> __device__ float2 max_and_log(Row &r
 /* (x - m) - log(sum), the smaller terms first, so that a large maximum costs no bits. */
 template <class T> struct LogSoftmax {
     typedef T Out;
+    static constexpr bool PER_ENTRY = true;
 
     template <class Team, class Row>
     static __device__ void finish(Row &row, T *y, size_t r, int cols, bool) {
@@ -81,6 +93,7 @@ template <class T> struct LogSoftmax {
 
 template <class T> struct Lse {
     typedef float Out;
+    static constexpr bool PER_ENTRY = false;
 
     template <class Team, class Row>
     static __device__ void finish(Row &row, float *y, size_t r, int, bool first) {
@@ -96,6 +109,7 @@ template <class T> struct Lse {
  */
 template <class T> struct SoftmaxLse {
     typedef T Out;
+    static constexpr bool PER_ENTRY = true;
 
     template <class Team, class Row>
     static __device__ void finish(Row &row, T *y, size_t r, int cols, bool) {

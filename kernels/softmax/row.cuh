@@ -48,12 +48,9 @@ template <class Op, class F> __device__ float block_combine(int n, float *part, 
     return block_tree<Op>(v, part);
 }
 
-/*
- * A warp's values, or those of each group of LANES, combined in a butterfly: every lane gets the same bits,
- * as combine commutes.
- */
-template <class Op, int LANES = WARP> __device__ float warp_butterfly(float v) {
-    for (int offset = LANES / 2; offset > 0; offset /= 2)
+/* A warp's values combined in a butterfly: every lane gets the same bits, as combine commutes. */
+template <class Op> __device__ float warp_butterfly(float v) {
+    for (int offset = WARP / 2; offset > 0; offset /= 2)
         v = Op::combine(v, __shfl_xor_sync(FULL_WARP, v, offset));
     return v;
 }
