@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "kernels/bind.h"
 #include "kernels/catalogue.h"
 #include "oracle/oracle.h"
 #include "oracle/ulp.h"
@@ -143,12 +144,69 @@ static size_t check_case(struct loaded_kernel *lk, struct kase *c, bool schedule
     run_clean(lk, c, y, 0);
     for (uint64_t seed = 1; schedules && k->deterministic && seed <= 2; seed++) {
         run_clean(lk, c, again, seed);
-        CHECK(memcmp(y, again, size) == 0, "%s, %zu x %zu: other bits by schedule %d",
-              k->name, c->dims.rows, c->dims.cols, (int)seed);
+        CHECK(memcmp(y, again, size) == 0, "%s, %zu x %zu: other bits by schedule %d", k->name,
+              c->dims.rows, c->dims.cols, (int)seed);
     }
     size_t bad = count_bad_rows(k, c, y, k->fault == NULL);
     free(y);
     free(again);
+    return bad;
+}
+
+/*
+ * The kernel on x and y that begin `shift` entries after a 256-byte boundary, as those of a slice of a tensor may;
+ * how many rows came out bad.
+ */
+static size_t check_shifted(struct loaded_kernel *lk, struct kase *c, size_t shift) {
+    const struct kernel *k = loaded_kernel_of(lk);
+    const size_t y_shift = k->op->result == OP_PER_ROW ? 0 : shift * dtype_size(k->out);
+    const size_t x_shift = shift * dtype_size(k->in);
+    struct kernel_buffer what[KERNEL_MAX_BUFFERS];
+    struct dev_buf *buffers[KERNEL_MAX_BUFFERS] = {0};
+    uint64_t addresses[KERNEL_MAX_BUFFERS] = {0};
+    struct bound_kernel bound = {0};
+    uint8_t *y = NULL;
+
+    CHECK(kernel_buffers(what, k, c->dims) == OK, "%s", status_message());
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++) {
+        if (!what[i].name)
+            continue;
+        const size_t before = i == 0 ? x_shift : i == BUFFER_OUTPUTS ? y_shift : 0;
+        const size_t bytes = before + what[i].bytes;
+        CHECK(device_alloc(&buffers[i], dev, bytes) == OK, "%s", status_message());
+        addresses[i] = buffer_address(buffers[i]) + before;
+        if (i >= BUFFER_SCRATCH)
+            continue;
+        uint8_t *host = malloc(bytes);
+        assert_non_null(host);
+        memset(host, 0xff, bytes); /* NaN, whichever the type */
+        if (i == 0)
+            memcpy(host + before, c->x, what[i].bytes);
+        CHECK(buffer_write(buffers[i], host, bytes) == OK, "%s", status_message());
+        if (i == BUFFER_OUTPUTS)
+            y = host;
+        else
+            free(host);
+    }
+    CHECK(kernel_bind(&bound, lk, c->dims, addresses) == OK, "%s", status_message());
+    for (size_t i = 0; i < bound.launch_count; i++) {
+        struct dev_run *run = malloc(sizeof *run);
+        assert_non_null(run);
+        CHECK(device_launch(run, dev, &bound.launches[i]) == OK, "%s", status_message());
+        CHECK(run->completed && run->fault_total == 0, "%s, %zu x %zu, %zu entries off: %s",
+              k->name, c->dims.rows, c->dims.cols, shift,
+              run->fault_count ? run->faults[0].text : "no end");
+        free(run);
+    }
+    CHECK(buffer_read(y, buffers[BUFFER_OUTPUTS], y_shift + what[BUFFER_OUTPUTS].bytes) == OK, "%s",
+          status_message());
+    for (size_t i = 0; i < y_shift; i++)
+        assert_int_equal(y[i], 0xff);
+    size_t bad = count_bad_rows(k, c, y + y_shift, true);
+    free(y);
+    bound_kernel_clear(&bound);
+    for (size_t i = 0; i < KERNEL_MAX_BUFFERS; i++)
+        buffer_free(buffers[i]);
     return bad;
 }
 
@@ -223,6 +281,33 @@ static void right_on_many_rows(void **state) {
     check_shape(1, 1, NULL);
     check_shape(200, 7, NULL);
     check_shape(16900, 1, "softmax_float4_f32"); /* twice what 1056 blocks of 8 warps hold */
+}
+
+/* Ours only: what Triton and others compile may rely on boundaries. */
+static void right_off_boundaries(void **state) {
+    (void)state;
+    static const char *const types[] = {"f32", "f16", "bf16"};
+    static const char external[] = TEST_FOLDER "/external/";
+    static const size_t cols[] = {1, 3, 33, 64, 250, 257, 520};
+    size_t bad = 0, count = 0;
+    for (size_t t = 0; t < 3; t++)
+        for (size_t n = 0; n < sizeof cols / sizeof cols[0]; n++) {
+            struct kase c = make_case(dtype_find(types[t]), ROW_KINDS, cols[n]);
+            const size_t vec = 16 / dtype_size(c.dt);
+            for (size_t i = 0; i < catalogue_count(cat); i++) {
+                const struct kernel *k = catalogue_kernel(cat, i);
+                if (k->fault || strncmp(k->image, external, strlen(external)) == 0 ||
+                    k->in != c.dt || !is_plain(k) || kernel_refuses(k, c.dims))
+                    continue;
+                struct loaded_kernel *lk = load(k);
+                bad += check_shifted(lk, &c, 1 + n % (vec - 1));
+                kernel_unload(lk);
+                count++;
+            }
+            drop_case(&c);
+        }
+    assert_int_equal(bad, 0);
+    assert_true(count > 500);
 }
 
 static void faulty_ones_fail(void **state) {
@@ -313,8 +398,9 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_around_the_edges), cmocka_unit_test(right_on_long_rows),
-        cmocka_unit_test(right_on_many_rows),     cmocka_unit_test(faulty_ones_fail),
-        cmocka_unit_test(same_tree_same_bits),    cmocka_unit_test(ambiguity_is_seen),
+        cmocka_unit_test(right_on_many_rows),     cmocka_unit_test(right_off_boundaries),
+        cmocka_unit_test(faulty_ones_fail),       cmocka_unit_test(same_tree_same_bits),
+        cmocka_unit_test(ambiguity_is_seen),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
