@@ -20,7 +20,7 @@ awk '$1 == "softmax_warp_f32" { exit !($4 > 0 && $5 > $4 && $5 <= 32 * $4) } END
 
 # Without --shape: the op's own list, what the kernel does not accept left out.
 run 0 bench -k softmax_fused_f32
-[ "$(grep -c '^softmax_fused_f32' out)" -eq 5 ] || fail "expected five shapes: $(cat out)"
+[ "$(grep -c '^softmax_fused_f32' out)" -eq 7 ] || fail "expected seven shapes: $(cat out)"
 
 # Ops of more than one matrix; a shape goes to the kernels that have its dimensions.
 run 0 bench -k 'rope_vector_f16' -k 'rmsnorm_registers_f16' --shape rows=3,heads=2,head_dim=64 --shape 4x96
@@ -33,7 +33,7 @@ run 0 bench --recommended -k 'softmax_lanes_f32' -k 'softmax_registers_f32' -k '
 awk 'NR > 1 { print $1, $2 }' out | sort >rows
 printf 'softmax_lanes_f32 2x64\nsoftmax_registers_f32 2x700\n' | cmp -s - rows || fail "not what is recommended: $(cat out)"
 run 0 bench --recommended -k 'softmax_*_f32' -k 'rope_vector_f16'
-for cols in 128 256 512 1024; do
+for cols in 32 64 128 256 512 1024; do
     [ "$(grep -c "x$cols " out)" -eq 1 ] || fail "expected one softmax of $cols columns: $(cat out)"
 done
 has out '^rope_vector_f16 '
