@@ -30,7 +30,7 @@ struct Warp {
 
 /* blockDim.x neighbours, a power of two and at most a warp. */
 struct Lanes {
-    template <class Op> static __device__ float reduce(float v) {
+    template <class Op, class V> static __device__ V reduce(V v) {
 #pragma unroll
         for (unsigned offset = WARP / 2; offset > 0; offset /= 2)
             if (offset < blockDim.x)
@@ -50,7 +50,7 @@ struct Block {
 
 /*
  * Each has Out, the type of a result; PER_ENTRY: is there one for each entry; and finish(), for all
- * threads of the team that holds row number r: a RegisterRow, a TileRow (lanes.cu) or, but for
+ * threads of the team that holds row number r: a RegisterRow, a TileRow (lanes.cuh) or, but for
  * Softmax, a PackedRow.  first: true in one of them.
  */
 template <class T, class Exp = ExpOf<T>> struct Softmax {

@@ -12,23 +12,14 @@
  * all probabilities NaN.
  */
 #include "kernels/softmax/on_chip.cuh"
+#include "kernels/topk/key.cuh"
 
-#define MAX_K 16
 #define NOWHERE 0xffffffffu
 
-/* An entry as unsigned integers that order like it: 0 is below all of them. */
+/* An entry by its key; {0, NOWHERE} is none. */
 struct Ranked {
     unsigned key, place;
 };
-
-static __device__ unsigned key_of(float x) {
-    const int bits = __float_as_int(x + 0.0f); /* -0 + 0 is +0 */
-    return bits ^ (bits >> 31 | 0x80000000);
-}
-
-static __device__ float value_of(unsigned key) {
-    return __uint_as_float(key & 0x80000000 ? key ^ 0x80000000 : ~key);
-}
 
 static __device__ bool same(Ranked a, Ranked b) {
     return a.key == b.key && a.place == b.place;
