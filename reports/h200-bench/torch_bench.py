@@ -94,6 +94,10 @@ def measure(name, variant, dtype, shape, useful, backend):
     if name == "attention":
         call = attention_of(variant, shape, dtype, backend)
         shape = shape[:2] + (shape[3], shape[5])  # of q
+    elif name == "softmax_topk":  # two kernels and more: PyTorch has no fused one
+        k = shape[2]
+        call = (lambda x: torch.softmax(x, -1, dtype=torch.float32).topk(k)) if variant == "" else None
+        shape = shape[:2]
     else:
         call = op_of(name, shape, dtype) if variant == "" else None
     if call is None:
