@@ -20,7 +20,8 @@ static const struct case_dims reductions[] = {MATRIX(256), MATRIX(1024), MATRIX(
 static const struct case_dims softmaxes[] = {
     MATRIX(32),   MATRIX(64),   MATRIX(128),   MATRIX(256),    MATRIX(512),    MATRIX(1024),
     MATRIX(4096), MATRIX(8192), MATRIX(32768), MATRIX(131072), MATRIX(1 << 20)};
-static const struct case_dims choices[] = {TOPK(128), TOPK(1024), TOPK(32768), TOPK(131072)};
+static const struct case_dims choices[] = {TOPK(64),   TOPK(128),   TOPK(256),
+                                           TOPK(1024), TOPK(32768), TOPK(131072)};
 /* As wide as models are. */
 static const struct case_dims norms[] = {MATRIX(1024), MATRIX(2048), MATRIX(4096), MATRIX(8192),
                                          MATRIX(16384)};

@@ -66,7 +66,7 @@ static const struct case_dims full_combine[] = {
 /* Rows, columns, and the k of a top-k. */
 static const struct case_dims quick_topk[] = {
     {.rows = 1, .cols = 1, .k = 1},   {.rows = 7, .cols = 8, .k = 2},
-    {.rows = 9, .cols = 33, .k = 8},  {.rows = 5, .cols = 64, .k = 6},
+    {.rows = 67, .cols = 17, .k = 16}, {.rows = 5, .cols = 64, .k = 6},
     {.rows = 5, .cols = 128, .k = 1}, {.rows = 5, .cols = 257, .k = 4},
     {.rows = 3, .cols = 9, .k = 9},
 };
