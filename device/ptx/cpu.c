@@ -37,10 +37,19 @@ struct backend {
     uint64_t next_address;
     uint64_t held; /* bytes against the memory budget */
     uint32_t now;
+    struct module *shared; /* a list: images that one may load again without parsing them again */
 };
 
+/*
+ * Loads of the same text are one module: an image of forty kernels is loaded forty times.  Not where it has
+ * variables: each load has its own.
+ */
 struct module {
     struct backend *backend;
+    struct module *next; /* of backend->shared */
+    unsigned users;
+    char *label, *text; /* NULL: not shared */
+    size_t size;
     struct ptx_module *ptx;
     struct program **programs;
     struct dev_entry *entries;
@@ -227,8 +236,15 @@ static status_t cpu_read(void *dst, struct backend *b, uint64_t address, size_t 
 /* ---- images ---------------------------------------------------------------------------------- */
 
 static void cpu_unload(struct module *m) {
-    if (!m)
+    if (!m || --m->users > 0)
         return;
+    for (struct module **at = &m->backend->shared; *at; at = &(*at)->next)
+        if (*at == m) {
+            *at = m->next;
+            break;
+        }
+    free(m->label);
+    free(m->text);
     if (m->globals)
         cpu_release(m->backend, m->globals);
     if (m->constants)
@@ -299,13 +315,40 @@ static status_t check_target(const char *target, const struct backend *b, const 
                 "%s: compiled for %s; the emulator is " TENSOR_ARCHS, label, target);
 }
 
+static struct module *find_shared(const struct backend *b, const char *label, const void *text,
+                                  size_t size) {
+    for (struct module *m = b->shared; m; m = m->next)
+        if (m->size == size && memcmp(m->text, text, size) == 0 && strcmp(m->label, label) == 0)
+            return m;
+    return NULL;
+}
+
+static status_t share(struct module *m, const char *label, const void *text, size_t size) {
+    m->label = strdup(label);
+    m->text = malloc(size ? size : 1);
+    if (!m->label || !m->text)
+        return FAIL(ERR_NOMEM, "%s: no memory for the image", label);
+    memcpy(m->text, text, size);
+    m->size = size;
+    m->next = m->backend->shared;
+    m->backend->shared = m;
+    return OK;
+}
+
 static status_t cpu_load(struct module **out, struct backend *b, const char *label,
                          const void *text, size_t size) {
     status_t st = OK;
-    struct module *m = calloc(1, sizeof *m);
+    struct module *m = find_shared(b, label, text, size);
+    if (m) {
+        m->users++;
+        *out = m;
+        return OK;
+    }
+    m = calloc(1, sizeof *m);
     if (!m)
         return FAIL(ERR_NOMEM, "no memory for an image");
     m->backend = b;
+    m->users = 1;
     TRY(ptx_module_parse(&m->ptx, label, text, size));
     TRY(check_target(m->ptx->target, b, label));
     size_t params = 0;
@@ -330,6 +373,8 @@ static status_t cpu_load(struct module **out, struct backend *b, const char *lab
         describe(&m->entries[i], next, m->programs[i]);
         next += f->param_count;
     }
+    if (!m->globals)
+        TRY(share(m, label, text, size));
     *out = m;
     m = NULL;
 done:

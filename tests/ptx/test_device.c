@@ -162,6 +162,56 @@ static void test_many_registers(struct device *dev) {
     image_unload(image);
 }
 
+/* k adds 1 to a variable of the image and stores it at p. */
+static uint32_t count_up(struct device *dev, struct dev_image *image, struct dev_buf *buf) {
+    uint64_t address = buffer_address(buf);
+    uint32_t got = 0;
+    const void *args[] = {&address};
+    struct dev_launch l = {.image = image,
+                           .entry = "k",
+                           .grid = {1, 1, 1},
+                           .block = {1, 1, 1},
+                           .args = args,
+                           .arg_count = 1};
+    CHECK_EQ(device_launch(&run, dev, &l) == OK && run.completed, 1, "count up");
+    CHECK_EQ(buffer_read(&got, buf, 4), OK, "count up");
+    return got;
+}
+
+/* Loads of one text may share what is read only, and nothing else. */
+static void test_loads_of_one_text(struct device *dev) {
+    static const char counter[] =
+        ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 count = 7;\n"
+        ".visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<1>;\n.reg .b64 %d<1>;\n"
+        "ld.global.u32 %r0, [count];\nadd.u32 %r0, %r0, 1;\nst.global.u32 [count], %r0;\n"
+        "ld.param.u64 %d0, [p];\nst.global.u32 [%d0], %r0;\nret;\n}\n";
+    struct dev_image *a, *b, *other;
+    struct dev_buf *buf;
+    CHECK_EQ(device_alloc(&buf, dev, 4), OK, "alloc");
+    CHECK_EQ(device_load(&a, dev, "counter", counter, strlen(counter)), OK, "load");
+    CHECK_EQ(device_load(&b, dev, "counter", counter, strlen(counter)), OK, "load again");
+    CHECK_EQ(count_up(dev, a, buf), 8, "a variable of its own");
+    CHECK_EQ(count_up(dev, a, buf), 9, "a variable of its own");
+    CHECK_EQ(count_up(dev, b, buf), 8, "a variable of its own");
+    image_unload(a);
+    CHECK_EQ(count_up(dev, b, buf), 9, "the other one unloaded");
+    image_unload(b);
+    buffer_free(buf);
+
+    CHECK_EQ(device_load(&a, dev, "t", text, strlen(text)), OK, "load");
+    CHECK_EQ(device_load(&b, dev, "t", text, strlen(text)), OK, "load again");
+    CHECK_EQ(device_load(&other, dev, "u", text, strlen(text)), OK, "load by another name");
+    CHECK_EQ(image_entry(a, 0) == image_entry(b, 0), 1, "parsed once");
+    CHECK_EQ(image_entry(a, 0) == image_entry(other, 0), 0, "messages have the other name");
+    image_unload(a);
+    CHECK_EQ(image_find(b, "k") != NULL, 1, "the other one unloaded");
+    image_unload(b);
+    CHECK_EQ(device_load(&a, dev, "t", text, strlen(text)), OK, "load once more");
+    CHECK_EQ(image_find(a, "k") != NULL && image_find(other, "k") != NULL, 1, "both there");
+    image_unload(other);
+    image_unload(a);
+}
+
 int main(void) {
     struct device *dev;
     test_open();
@@ -169,6 +219,7 @@ int main(void) {
     test_buffers(dev);
     test_launches(dev);
     test_many_registers(dev);
+    test_loads_of_one_text(dev);
     device_close(dev);
     return report();
 }
