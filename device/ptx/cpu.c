@@ -37,12 +37,12 @@ struct backend {
     uint64_t next_address;
     uint64_t held; /* bytes against the memory budget */
     uint32_t now;
-    struct module *shared; /* a list: images that one may load again without parsing them again */
+    struct module *shared; /* a list: what later loads of the same text are given */
 };
 
 /*
- * Loads of the same text are one module: an image of forty kernels is loaded forty times.  Not where it has
- * variables: each load has its own.
+ * Loads of the same text are one module, as an image is loaded for each of its kernels; but not where it
+ * has variables, of which each load has its own.
  */
 struct module {
     struct backend *backend;

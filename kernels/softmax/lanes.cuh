@@ -1,8 +1,7 @@
 /*
  * Short rows.  As many lanes take a row as it fills with two vectors each, blockDim.x of them, a
- * power of two: none idles because a row is short (but softmax_topk takes 4 or more), and fewer shuffles
- * reduce it.  A block of BLOCK
- * threads takes blockDim.y rows.
+ * power of two: none idles because a row is short (but softmax_topk takes 4 or more), and fewer
+ * shuffles reduce it.  A block of BLOCK threads takes blockDim.y rows.
  *
  * Rows of whole vectors go from memory to registers and back, vector k of lane t being number
  * k * lanes + t.  Of other short rows many entries would be ragged, but a block's rows are one piece
