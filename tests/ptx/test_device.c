@@ -125,13 +125,31 @@ static void test_launches(struct device *dev) {
     image_unload(NULL);
 }
 
+/* The word that the image's k stores at p, with one thread. */
+static uint32_t word_of(struct device *dev, struct dev_image *image, const char *what) {
+    struct dev_buf *buf;
+    CHECK_EQ(device_alloc(&buf, dev, 4), OK, "alloc");
+    uint64_t address = buffer_address(buf);
+    uint32_t got = 0;
+    const void *args[] = {&address};
+    struct dev_launch l = {.image = image,
+                           .entry = "k",
+                           .grid = {1, 1, 1},
+                           .block = {1, 1, 1},
+                           .args = args,
+                           .arg_count = 1};
+    CHECK_EQ(device_launch(&run, dev, &l) == OK && run.completed, 1, what);
+    CHECK_EQ(buffer_read(&got, buf, 4), OK, what);
+    buffer_free(buf);
+    return got;
+}
+
 /* Many registers, all alive at once, and many instructions: slow is allowed, wrong is not. */
 static void test_many_registers(struct device *dev) {
     enum { N = 20000 };
     size_t room = (size_t)N * 80 + 1024, at = 0;
     char *big = malloc(room);
     struct dev_image *image;
-    struct dev_buf *buf;
     at += (size_t)snprintf(
         big, room,
         ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -145,37 +163,8 @@ static void test_many_registers(struct device *dev) {
                            "ld.param.u64 %%d0, [p];\nst.global.u32 [%%d0], %%r0;\nret;\n}\n");
     CHECK_EQ(device_load(&image, dev, "big", big, at), OK, "many registers");
     free(big);
-    CHECK_EQ(device_alloc(&buf, dev, 4), OK, "alloc");
-    uint64_t address = buffer_address(buf);
-    uint32_t got = 0;
-    const void *args[] = {&address};
-    struct dev_launch l = {.image = image,
-                           .entry = "k",
-                           .grid = {1, 1, 1},
-                           .block = {1, 1, 1},
-                           .args = args,
-                           .arg_count = 1};
-    CHECK_EQ(device_launch(&run, dev, &l) == OK && run.completed, 1, "many registers");
-    CHECK_EQ(buffer_read(&got, buf, 4), OK, "many registers");
-    CHECK_EQ(got, (uint32_t)N / 2 * (N - 1), "many registers");
-    buffer_free(buf);
+    CHECK_EQ(word_of(dev, image, "many registers"), (uint32_t)N / 2 * (N - 1), "many registers");
     image_unload(image);
-}
-
-/* k adds 1 to a variable of the image and stores it at p. */
-static uint32_t count_up(struct device *dev, struct dev_image *image, struct dev_buf *buf) {
-    uint64_t address = buffer_address(buf);
-    uint32_t got = 0;
-    const void *args[] = {&address};
-    struct dev_launch l = {.image = image,
-                           .entry = "k",
-                           .grid = {1, 1, 1},
-                           .block = {1, 1, 1},
-                           .args = args,
-                           .arg_count = 1};
-    CHECK_EQ(device_launch(&run, dev, &l) == OK && run.completed, 1, "count up");
-    CHECK_EQ(buffer_read(&got, buf, 4), OK, "count up");
-    return got;
 }
 
 /* Loads of one text may share what is read only, and nothing else. */
@@ -186,17 +175,14 @@ static void test_loads_of_one_text(struct device *dev) {
         "ld.global.u32 %r0, [count];\nadd.u32 %r0, %r0, 1;\nst.global.u32 [count], %r0;\n"
         "ld.param.u64 %d0, [p];\nst.global.u32 [%d0], %r0;\nret;\n}\n";
     struct dev_image *a, *b, *other;
-    struct dev_buf *buf;
-    CHECK_EQ(device_alloc(&buf, dev, 4), OK, "alloc");
     CHECK_EQ(device_load(&a, dev, "counter", counter, strlen(counter)), OK, "load");
     CHECK_EQ(device_load(&b, dev, "counter", counter, strlen(counter)), OK, "load again");
-    CHECK_EQ(count_up(dev, a, buf), 8, "a variable of its own");
-    CHECK_EQ(count_up(dev, a, buf), 9, "a variable of its own");
-    CHECK_EQ(count_up(dev, b, buf), 8, "a variable of its own");
+    CHECK_EQ(word_of(dev, a, "a variable of its own"), 8, "a variable of its own");
+    CHECK_EQ(word_of(dev, a, "a variable of its own"), 9, "a variable of its own");
+    CHECK_EQ(word_of(dev, b, "a variable of its own"), 8, "a variable of its own");
     image_unload(a);
-    CHECK_EQ(count_up(dev, b, buf), 9, "the other one unloaded");
+    CHECK_EQ(word_of(dev, b, "the other one unloaded"), 9, "the other one unloaded");
     image_unload(b);
-    buffer_free(buf);
 
     CHECK_EQ(device_load(&a, dev, "t", text, strlen(text)), OK, "load");
     CHECK_EQ(device_load(&b, dev, "t", text, strlen(text)), OK, "load again");
